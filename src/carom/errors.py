@@ -1,0 +1,36 @@
+"""The few ways in which Carom says no.
+
+Every error a user can cause is a `CaromError`; the command line prints its message as one line and exits
+with code 2. A message says what was expected, what came, and what to do.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class CaromError(Exception):
+    """Wrong input or a request that cannot be met. The message is for the user, in one line."""
+
+
+class RecordingError(CaromError):
+    """A recordings folder, or a file in it, cannot be read as what it claims to be."""
+
+
+class SceneError(CaromError):
+    """A scene description is wrong, or asks for something that cannot be simulated."""
+
+
+class ModelError(CaromError):
+    """A saved model is damaged, or is used with a scene or units that it was not made for."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
+    """The message for a name that does not exist, with the nearest one that does.
+
+    >>> unknown_name("shape", "squre", ["square", "triangle"])
+    "unknown shape 'squre' (did you mean 'square'?); known: square, triangle"
+    """
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean '{close[0]}'?)" if close else ""
+    return f"unknown {what} '{name}'{hint}; known: {', '.join(known)}"

@@ -1,0 +1,1 @@
+"""What is simulated: bodies, shapes and scenes with roles."""

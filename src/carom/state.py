@@ -1,0 +1,88 @@
+"""States shared by all stages: what a strike is before it lands, and what came of it.
+
+Conventions, stated once: SI units and radians; quaternions w-first, world from body; linear and angular
+velocity in the world frame; last axis = component, time before it, batch first; float64.
+
+A *planar pose* is (x, y, yaw) of a body's frame [m, m, rad]. A *planar velocity* is (vx, vy, wz)
+[m/s, m/s, rad/s]; the target's is that of its centre of mass, the striker's that of its frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from carom.errors import CaromError
+
+Array = NDArray[np.float64]
+
+
+def _rows(name: str, value: ArrayLike, count: int | None = None) -> Array:
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != 3 or (count is not None and len(array) != count):
+        expected = f"({'N' if count is None else count}, 3)"
+        raise CaromError(f"{name}: expected an array of shape {expected}, got {array.shape}")
+    return array
+
+
+@dataclass(frozen=True)
+class Strikes:
+    """`S_pre` of N strikes: where target and striker are, and how they move, as they touch."""
+
+    target_pose: Array  #: [N, 3] x, y, yaw of the target's frame [m, m, rad]
+    target_velocity: Array  #: [N, 3] vx, vy, wz of the target's centre of mass [m/s, m/s, rad/s]
+    striker_pose: Array  #: [N, 3] x, y, yaw of the striker's frame [m, m, rad]
+    striker_velocity: Array  #: [N, 3] vx, vy, wz of the striker's frame [m/s, m/s, rad/s]
+
+    def __post_init__(self) -> None:
+        count = len(np.asarray(self.target_pose))
+        for field in fields(self):
+            object.__setattr__(self, field.name, _rows(field.name, getattr(self, field.name), count))
+
+    def __len__(self) -> int:
+        return len(self.target_pose)
+
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]) -> Strikes:
+        return Strikes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+@dataclass(frozen=True)
+class Impacts:
+    """N measured (or simulated) impacts: `S_pre`, and the target's velocity at separation, `S_post`."""
+
+    strikes: Strikes
+    post: Array  #: [N, 3] vx, vy, wz of the target's centre of mass at separation [m/s, m/s, rad/s]
+    post_std: Array  #: [N, 3] standard error of `post`, same units
+    names: tuple[str, ...]  #: where each came from, for instance its data file
+
+    def __post_init__(self) -> None:
+        count = len(self.strikes)
+        object.__setattr__(self, "post", _rows("post", self.post, count))
+        object.__setattr__(self, "post_std", _rows("post_std", self.post_std, count))
+        object.__setattr__(self, "names", tuple(self.names))
+        if len(self.names) != count:
+            raise CaromError(f"names: expected {count} names, one for each strike, got {len(self.names)}")
+
+    def __len__(self) -> int:
+        return len(self.strikes)
+
+    def __getitem__(self, rows: Sequence[int] | NDArray[np.integer]) -> Impacts:
+        index = np.asarray(rows)
+        names = tuple(self.names[i] for i in np.arange(len(self))[index])
+        return Impacts(self.strikes[index], self.post[index], self.post_std[index], names)
+
+
+def rotate(vectors: ArrayLike, yaw: ArrayLike) -> Array:
+    """Planar vectors [..., 2] turned by yaw [...]: body to world with the body's yaw, world to body with minus it."""
+    v, a = np.asarray(vectors, dtype=np.float64), np.asarray(yaw, dtype=np.float64)
+    c, s = np.cos(a), np.sin(a)
+    return np.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1]], axis=-1)
+
+
+def wrap_angle(angle: ArrayLike) -> Array:
+    """Angles brought into (-pi, pi]."""
+    a = np.asarray(angle, dtype=np.float64)
+    return np.asarray(np.pi - np.mod(np.pi - a, 2 * np.pi))
