@@ -1,0 +1,20 @@
+"""Reality, the contract a robot or a stand-in fulfils, and the built-in stand-ins."""
+
+from carom.loop.mocap import Mocap
+from carom.loop.reality import Reality, StrikeCommands, sample_commands
+from carom.loop.settings import SETTINGS, SHAPES, Effects, Setting
+from carom.loop.standin import StandIn, Truth, standin
+
+__all__ = [
+    "SETTINGS",
+    "SHAPES",
+    "Effects",
+    "Mocap",
+    "Reality",
+    "Setting",
+    "StandIn",
+    "StrikeCommands",
+    "Truth",
+    "sample_commands",
+    "standin",
+]

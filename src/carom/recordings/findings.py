@@ -1,0 +1,148 @@
+"""What `check` has to say: findings, gathered over files, and the report that carries them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+Level = Literal["error", "warning", "note"]
+_ORDER: dict[str, int] = {"error": 0, "warning": 1, "note": 2}
+EXAMPLES = 3  #: files named in a finding that concerns many
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One thing seen in one file. Observations of the same `code`, `column` and `text` become one finding."""
+
+    level: Level
+    code: str
+    text: str  #: the same for every file; may hold {value}, replaced by the value or the range of values
+    file: str | None = None
+    row: int | None = None
+    column: str | None = None
+    value: float | None = None
+    style: str = "{:.3g}"  #: how the value is written, with its unit
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    level: Level
+    code: str  #: short name of the kind of finding, for instance "lost-samples"
+    message: str  #: one line: what was seen, where, and what to do
+    file: str | None = None  #: the first file concerned; None: the folder as a whole
+    row: int | None = None  #: 1-based line of that file (sample, for npz and Parquet)
+    column: str | None = None
+    count: int = 1  #: files concerned
+
+
+@dataclass(frozen=True)
+class BodySummary:
+    """What a folder says about one body, over all its files."""
+
+    role: str
+    shape: str | None
+    mass: float | None  #: [kg]; None: not stated, or not the same in all files
+    position_noise: float  #: [m] standard deviation of one coordinate about a smooth path
+    yaw_noise: float  #: [rad]; NaN: orientation is not measured
+    orientation_share: float  #: share of the files that measure its orientation
+    lost_share: float  #: share of its samples that are lost while it is tracked
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The state of a recordings folder: a summary, and everything found, worst first."""
+
+    path: Path
+    listed: int  #: data files of the folder
+    readable: int  #: of them, those that could be read
+    bodies: Mapping[str, BodySummary] = field(default_factory=dict)
+    rate: float = float("nan")  #: [Hz] median over files
+    rate_range: tuple[float, float] = (float("nan"), float("nan"))  #: [Hz]
+    interval_jitter: float = float("nan")  #: scatter of the time stamps' intervals, in sample periods
+    timing_jitter: float = float("nan")  #: median error of the true sample times seen in the motion, in periods
+    beat_period: float = float("nan")  #: [s] of the jumps that two clocks make, where there are some
+    impacts: Mapping[str, int] = field(default_factory=dict)  #: number of impacts, by "kind quality"
+    settle: float = float("nan")  #: [s] median time after first motion at which states are taken
+    gravity: float = float("nan")  #: [m/s^2] of free flight
+    gravity_std: float = float("nan")  #: [m/s^2] standard error
+    ground_height: float = float("nan")  #: [m] of the lowest points at rest
+    ground_tilt: float = float("nan")  #: [rad] of the faces that bodies rest on
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stops the folder from being read."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values that JSON can hold; an unknown number is None."""
+        plain: dict[str, Any] = _plain({**asdict(self), "ok": self.ok})
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value
+
+
+def gather(observations: Iterable[Observation], files: int) -> tuple[Finding, ...]:
+    """Findings, worst first, one for all observations that say the same."""
+    groups: dict[tuple[str, str, str, str | None], list[Observation]] = {}
+    for seen in observations:
+        groups.setdefault((seen.level, seen.code, seen.text, seen.column), []).append(seen)
+    findings = [_finding(group, files) for group in groups.values()]
+    return tuple(sorted(findings, key=lambda finding: _ORDER[finding.level]))
+
+
+def _finding(group: list[Observation], files: int) -> Finding:
+    first = group[0]
+    names = list(dict.fromkeys(seen.file for seen in group if seen.file is not None))
+    values = [seen.value for seen in group if seen.value is not None]
+    text = first.text.replace("{value}", _range(values, first.style))
+    if len(names) == 1:
+        place = names[0]
+        if first.row is not None:
+            place += f", row {first.row}"
+        if first.column is not None:
+            place += f", column '{first.column}'"
+        message = f"{place}: {text}"
+    elif names:
+        shown = ", ".join(names[:EXAMPLES]) + (", ..." if len(names) > EXAMPLES else "")
+        column = "" if first.column is None else f"column '{first.column}': "
+        message = f"{column}{text}, in {len(names)} of {files} files ({shown})"
+    else:
+        message = text
+    if first.advice:
+        message += f"; {first.advice}"
+    return Finding(
+        level=first.level,
+        code=first.code,
+        message=message,
+        file=first.file,
+        row=first.row,
+        column=first.column,
+        count=max(len(names), 1),
+    )
+
+
+def _range(values: list[float], style: str) -> str:
+    if not values:
+        return ""
+    low, middle, high = min(values), float(np.median(values)), max(values)
+    if style.format(low) == style.format(high):
+        return style.format(middle)
+    return f"{style.format(middle)} (median, from {style.format(low)} to {style.format(high)})"

@@ -1,0 +1,84 @@
+"""How far apart two measured bodies are, seen from above, and how high a body's lowest point is."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from carom.scenes.shapes import Body, Shape, load_mesh
+from carom.state import Array, rotate
+
+
+def planar_gap(first: Body, first_pose: Array, second: Body, second_pose: Array) -> Array:
+    """Distance [N] m between two outlines at poses [N, 3] (x, y, yaw); negative where they overlap, NaN if unknown."""
+    if first.shape is None or second.shape is None:
+        return np.full(len(first_pose), np.nan)
+    if first.shape.is_round and second.shape.is_round:
+        between = np.linalg.norm(first_pose[:, :2] - second_pose[:, :2], axis=-1)
+        return np.asarray(between - float(first.shape.radius or 0.0) - float(second.shape.radius or 0.0))
+    if first.shape.is_round:
+        return planar_gap(second, second_pose, first, first_pose)
+    outline = _placed(first.shape, first_pose)
+    if second.shape.is_round:
+        return _point_to_polygon(second_pose[:, None, :2], outline)[:, 0] - float(second.shape.radius or 0.0)
+    other = _placed(second.shape, second_pose)
+    # Apart: the nearest points include a corner of one of the two. Overlapping: the deepest corner, near enough.
+    return np.asarray(
+        np.minimum(_point_to_polygon(other, outline).min(axis=1), _point_to_polygon(outline, other).min(axis=1))
+    )
+
+
+def _placed(shape: Shape, pose: Array) -> Array:
+    outline = shape.planar_outline
+    turned = rotate(np.broadcast_to(outline, (len(pose), *outline.shape)), pose[:, None, 2])
+    return np.asarray(turned + pose[:, None, :2])
+
+
+def _point_to_polygon(points: Array, polygon: Array) -> Array:
+    """Signed distance [N, P] of points [N, P, 2] from convex counter-clockwise polygons [N, V, 2], negative inside."""
+    edge = np.roll(polygon, -1, axis=1) - polygon
+    length = np.sum(edge**2, axis=-1)
+    offset = points[:, :, None, :] - polygon[:, None, :, :]
+    along = np.clip(np.sum(offset * edge[:, None], axis=-1) / length[:, None], 0.0, 1.0)
+    nearest = np.linalg.norm(offset - along[..., None] * edge[:, None], axis=-1).min(axis=-1)
+    left = edge[:, None, :, 0] * offset[..., 1] - edge[:, None, :, 1] * offset[..., 0]
+    inside = (left > 0).all(axis=-1)
+    return np.asarray(np.where(inside, -nearest, nearest))
+
+
+def corners(shape: Shape) -> Array:
+    """Points [V, 3] in the body's frame whose convex hull is the shape (a sphere has only its centre here)."""
+    if shape.kind == "sphere":
+        return np.zeros((1, 3))
+    if shape.kind == "mesh":
+        return np.asarray(load_mesh_vertices(shape))
+    outline = shape.planar_outline
+    half = shape.full_height / 2
+    return np.array([[x, y, z] for (x, y), z in product(outline, (-half, half))])
+
+
+def load_mesh_vertices(shape: Shape) -> Array:
+    """Vertices [V, 3] m of a mesh shape."""
+    from pathlib import Path
+
+    return np.asarray(load_mesh(Path(str(shape.file))).vertices, dtype=np.float64)
+
+
+def lowest_point(shape: Shape, position: Array, quaternion: Array, normal: Array | None = None) -> Array:
+    """Height [T] m, along the ground's normal (default z), of the lowest point of a shape at poses [T, 3], [T, 4]."""
+    up = np.array([0.0, 0.0, 1.0]) if normal is None else normal
+    w, x, y, z = (quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)).T
+    # the world's up in the body's frame: R^T up, written out because R is needed for nothing else
+    rows = np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=-1),
+            np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], axis=-1),
+            np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1),
+        ],
+        axis=-2,
+    )
+    up_body = rows @ up
+    below = (up_body @ corners(shape).T).min(axis=-1)
+    radius = float(shape.radius or 0.0) if shape.kind == "sphere" else 0.0
+    return np.asarray(position @ up + below - radius)

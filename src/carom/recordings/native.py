@@ -1,0 +1,101 @@
+"""Loading the two public cube-toss formats as they are published: contact-nets and dair_pll tensors."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+
+from carom.recordings.faults import FaultError
+from carom.recordings.trajectory import Trajectory
+from carom.scenes.shapes import Body, Shape
+from carom.state import Array
+
+NATIVE_RATE = 148.0  #: [Hz] of both data sets
+HALF_SIDE = 0.0524  #: [m] contact-nets divides every length by it
+CUBE = Body(
+    name="cube",
+    role="target",
+    shape=Shape(kind="box", size=(0.1048, 0.1048, 0.1048)),
+    mass=0.37,
+    inertia=(8.1e-4, 8.1e-4, 8.1e-4),
+)
+
+
+def read_native(path: str | Path) -> Trajectory:
+    """One toss in the layout of either repository, told apart by its shape; velocities in the world frame.
+
+    contact-nets: (1, T, 19) = position 3, quaternion 4, velocity 3, angular velocity 3 (body frame), control 6,
+    lengths in half sides. dair_pll: (T, 13) = quaternion 4, position 3, angular velocity 3 (body frame), velocity 3.
+    """
+    file = Path(path)
+    values = _tensor(file)
+    controls: dict[str, Array] = {}
+    if values.ndim == 3 and values.shape[0] == 1 and values.shape[2] == 19:
+        position, quaternion, velocity, spin, control = np.split(values[0], [3, 7, 10, 13], axis=-1)
+        position, velocity = position * HALF_SIDE, velocity * HALF_SIDE
+        if np.any(control):
+            controls = {f"u{i}": np.ascontiguousarray(control[:, i]) for i in range(6)}
+        layout = "contact_nets"
+    elif values.ndim == 2 and values.shape[1] == 13:
+        quaternion, position, spin, velocity = np.split(values, [4, 7, 10], axis=-1)
+        layout = "dair_pll"
+    else:
+        raise FaultError(
+            f"expected a tensor of shape (1, T, 19) (contact-nets) or (T, 13) (dair_pll), got {values.shape}",
+            code="bad-shape",
+            file=file,
+        )
+    norm = np.linalg.norm(quaternion, axis=-1)
+    if not (np.abs(norm - 1) < 0.01).all():
+        row = int(np.argmax(~(np.abs(norm - 1) < 0.01)))
+        raise FaultError(
+            f"expected a unit quaternion, got length {norm[row]:.6g}; this is another layout than {layout}",
+            code="quaternion-norm",
+            file=file,
+            row=row + 1,
+            row_word="sample",
+        )
+    return Trajectory(
+        name=file.name,
+        path=file,
+        time=np.arange(len(position)) / NATIVE_RATE,
+        position_world={"cube": np.ascontiguousarray(position)},
+        quaternion_world={"cube": np.ascontiguousarray(quaternion)},
+        bodies={"cube": CUBE},
+        tags={"layout": layout},
+        controls=controls,
+        velocity_world={"cube": np.ascontiguousarray(velocity)},
+        angular_velocity_world={"cube": _to_world(quaternion, spin)},
+    )
+
+
+def _tensor(file: Path) -> Array:
+    if not file.is_file():
+        raise FaultError("no such file", code="no-file", file=file)
+    import torch
+
+    try:
+        # weights_only: a pickle of anything but tensors is refused instead of run
+        values = torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise FaultError(
+            "not a plain tensor: loading it would have to run code from the file, which carom does not do; "
+            "save the tensor alone with torch.save(tensor, path)",
+            code="unsafe-file",
+            file=file,
+        ) from error
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FaultError(f"cannot be read as a torch tensor ({first[:120]})", code="bad-file", file=file) from error
+    if not isinstance(values, torch.Tensor):
+        raise FaultError(f"expected one tensor, got {type(values).__name__}", code="bad-shape", file=file)
+    return np.asarray(values.detach().double().numpy(), dtype=np.float64)
+
+
+def _to_world(quaternion: Array, vectors: Array) -> Array:
+    """Body-frame vectors [T, 3] turned into the world by quaternions [T, 4]."""
+    unit = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    w, axis = unit[:, :1], unit[:, 1:]
+    return np.asarray(vectors + 2 * np.cross(axis, np.cross(axis, vectors) + w * vectors))

@@ -1,0 +1,209 @@
+"""Strikes run in MuJoCo, thousands at a time, each with its own parameters: `S_post = Sim(S_pre, P)` (Eq. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch
+
+from carom.errors import SceneError
+from carom.scenes.mjcf import strike_spec
+from carom.scenes.outline import Outline
+from carom.scenes.parameters import Parameter
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Strikes, rotate
+
+HORIZON = 0.1  #: [s] a contact that lasts longer is a push, not an impact: its state then is taken as it is
+QUIET_STEPS = 3  #: steps without contact after which the bodies count as separated
+STEADY_STEPS = 15  #: steps over which the velocity of a touching target is compared with itself
+STEADY_SHARE = 0.01  #: change of velocity over those, as a share of the approach speed, below which it is a push
+CHUNK = 512  #: strikes that share one batch: more cost memory and gain nothing
+CLEARANCE = 2e-5  #: [m] gap at which a strike starts
+SEPARATED, PUSHING, MISSED, FAILED = 0, 1, 2, 3  #: statuses
+
+
+@dataclass(frozen=True)
+class Collisions:
+    """Outcome of N simulated strikes."""
+
+    post: Array  #: [N, 3] vx, vy, wz of the target's centre of mass at separation, world frame [m/s, m/s, rad/s]
+    status: np.ndarray  #: [N] SEPARATED, PUSHING (still touching at the horizon), MISSED (never touched) or FAILED
+    engine_seconds: float  #: wall time spent inside MuJoCo
+    seconds: float  #: wall time in all
+
+
+def face_pose(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -> tuple[Array, Array]:
+    """Middle of the striker's face in the world [N, 2], and the direction it looks [N] (round: its centre, its yaw).
+
+    Unknown geometry (`face_tilt`, `face_offset`) moves the face against the frame that was recorded.
+    """
+    pose = strikes.striker_pose
+    yaw = pose[:, 2] + scene.striker.forward + geometry.get("face_tilt", 0.0)
+    sideways = np.stack([-np.sin(yaw), np.cos(yaw)], axis=-1)
+    offset = np.broadcast_to(np.asarray(geometry.get("face_offset", 0.0)), (len(pose),))
+    return pose[:, :2] + offset[:, None] * sideways, yaw
+
+
+def touching(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -> tuple[Array, Array]:
+    """Face position [N, 2] and direction [N] of the striker, in the target's frame, moved along the line of approach
+    until it just touches: what was recorded says where the striker goes, geometry says where it stops."""
+    face, yaw = face_pose(scene, strikes, geometry)
+    target = strikes.target_pose
+    local = rotate(face - target[:, :2], -target[:, 2])
+    direction = yaw - target[:, 2]
+    velocity = rotate(strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2], -target[:, 2])
+    speed = np.linalg.norm(velocity, axis=-1, keepdims=True)
+    towards = velocity / np.maximum(speed, 1e-9)
+    width = np.broadcast_to(np.asarray(geometry.get("face_width", scene.striker.width or 0.0)), (len(local),))
+    reach = 4 * float(np.ptp(scene.outline.vertices, axis=0).max())
+    local = local - towards * reach  # from well outside: advance by the gap until it is closed
+    travelled = np.zeros(len(local))
+    for _ in range(80):
+        gap = striker_gap(scene, scene.outline, local, direction, width)
+        advance = np.where((gap > 1e-7) & (travelled < 2 * reach), gap, 0.0)  # one that passes by stops beyond
+        if not advance.any():
+            break
+        local, travelled = local + towards * advance[:, None], travelled + advance
+    return local, direction
+
+
+def striker_gap(scene: StrikeScene, outline: Outline, face: Array, direction: Array, width: Array) -> Array:
+    """Distance between striker and target [N] [m], both convex, the face in the target's frame: exact when apart."""
+    if not scene.striker.flat:
+        return outline.gap(face) - float(scene.striker.radius or 0.0)
+    normal = np.stack([np.cos(direction), np.sin(direction)], axis=-1)
+    side = np.stack([-normal[:, 1], normal[:, 0]], axis=-1)
+    best = np.full(len(face), np.inf)
+    for share in np.linspace(-0.5, 0.5, 3):  # the face's ends and middle against the target's sides
+        best = np.minimum(best, outline.gap(face + (share * width)[:, None] * side))
+    rel = outline.vertices[None] - face[:, None]  # the target's corners against the face
+    along = np.clip((rel * side[:, None]).sum(-1), -width[:, None] / 2, width[:, None] / 2)
+    offset = rel - along[..., None] * side[:, None]
+    return np.minimum(best, np.linalg.norm(offset, axis=-1).min(axis=1))
+
+
+class Collider:
+    """Runs strikes of one scene in MuJoCo with per-strike parameters; compiles the model once."""
+
+    def __init__(self, scene: StrikeScene, parameters: Sequence[Parameter], *, threads: int = 0) -> None:
+        self.scene, self.parameters, self.threads = scene, tuple(parameters), threads
+        self.model = strike_spec(scene).compile()
+        self._batch: Batch | None = None
+        writable = {"striker_friction", "ground_friction", "striker_damping", "ground_damping", "striker_mass",
+                    "face_width", "face_tilt", "face_offset", "com_x", "com_y"}  # fmt: skip
+        for p in self.parameters:
+            if p.name not in writable:
+                raise SceneError(f"parameter '{p.name}' has no meaning in MuJoCo; it takes: {', '.join(sorted(writable))}")
+
+    def run(self, strikes: Strikes, values: Array) -> Collisions:
+        """Simulate each strike with its row of `values` [N, P] until separation."""
+        start, engine = perf_counter(), 0.0
+        post, status = np.zeros((len(strikes), 3)), np.zeros(len(strikes), dtype=np.int8)
+        for low in range(0, len(strikes), CHUNK):
+            rows = slice(low, min(low + CHUNK, len(strikes)))
+            post[rows], status[rows], seconds = self._run_chunk(strikes[rows], values[rows])
+            engine += seconds
+        return Collisions(post, status, engine, perf_counter() - start)
+
+    def _prepare(self, count: int) -> Batch:
+        if self._batch is None or self._batch.nsim != count:
+            self._batch = Batch(self.model, count, self.threads)
+            for name in ("pair_friction", "pair_solref", "body_ipos", "body_mass", "geom_size", "geom_rbound"):
+                self._batch.expand(name)
+        self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+        return self._batch
+
+    def _write_parameters(self, batch: Batch, geometry: dict[str, Array]) -> Array:
+        """Write each strike's parameters into its model; returns the centre of mass in the target's frame [N, 2]."""
+        pairs = {name: self.model.pair(name).id for name in ("striker", "ground")}
+        target, striker = self.model.body("target").id, self.model.body("striker").id
+        for name, pair in pairs.items():
+            if f"{name}_friction" in geometry:
+                batch.expand("pair_friction")[:, pair, :2] = geometry[f"{name}_friction"][:, None]
+            if f"{name}_damping" in geometry:
+                batch.expand("pair_solref")[:, pair, 1] = geometry[f"{name}_damping"]
+        com = np.broadcast_to(self.scene.target.planar_com, (batch.nsim, 2)).copy()
+        for i, name in enumerate(("com_x", "com_y")):
+            com[:, i] += geometry.get(name, 0.0)
+        batch.expand("body_ipos")[:, target, :2] = com
+        if "striker_mass" in geometry:
+            batch.expand("body_mass")[:, striker] = geometry["striker_mass"]
+        if "face_width" in geometry:
+            geom = self.model.geom("striker").id
+            batch.expand("geom_size")[:, geom, 1] = geometry["face_width"] / 2
+            size = batch.expand("geom_size")[:, geom]
+            batch.expand("geom_rbound")[:, geom] = np.linalg.norm(size, axis=-1)
+        batch.set_const()
+        return com
+
+    def _run_chunk(self, strikes: Strikes, values: Array) -> tuple[Array, np.ndarray, float]:
+        count = len(strikes)
+        geometry = {p.name: values[:, i] for i, p in enumerate(self.parameters)}
+        batch = self._prepare(count)
+        com = self._write_parameters(batch, geometry)
+        self._write_state(batch, strikes, geometry, com)
+        touch, qvel = batch.bind("sensordata")[:, 0], batch.bind("qvel")
+        seconds, active = 0.0, np.arange(count)
+        last_touch, past = np.full(count, -1), np.zeros((STEADY_STEPS, count, 3))
+        scale = np.array([1.0, 1.0, self.scene.gyration_radius])
+        speed = np.linalg.norm(strikes.striker_velocity[:, :2], axis=-1)
+        post, status = np.zeros((count, 3)), np.full(count, PUSHING, dtype=np.int8)
+        for step in range(int(HORIZON / self.model.opt.timestep)):
+            before = perf_counter()
+            try:
+                batch.step(active)
+            except mujoco.batch.SimulationError as error:
+                status[error.ids] = FAILED
+                active = np.setdiff1d(active, error.ids)
+            seconds += perf_counter() - before
+            met = touch[active] > 0
+            last_touch[active[met]] = step
+            # velocity is read while touching and once after, so that it is the one at separation
+            fresh = active[step - last_touch[active] <= 1]
+            post[fresh] = self._velocity(batch, fresh, qvel, com)
+            change = np.linalg.norm((post[active] - past[step % STEADY_STEPS, active]) * scale, axis=-1)
+            past[step % STEADY_STEPS] = post
+            steady = met & (step >= 2 * STEADY_STEPS) & (change < STEADY_SHARE * speed[active])
+            gone = (last_touch[active] >= 0) & (step - last_touch[active] >= QUIET_STEPS)
+            missed = (last_touch[active] < 0) & (step > HORIZON / self.model.opt.timestep / 3)
+            status[active[gone]], status[active[missed]] = SEPARATED, MISSED
+            active = active[~(gone | missed | steady)]
+            if not len(active):
+                break
+        return post, status, seconds
+
+    def _write_state(self, batch: Batch, strikes: Strikes, geometry: dict[str, Array], com: Array) -> None:
+        """Put target and striker where they just touch, in the target's frame: the impact doesn't know where north is."""
+        face, direction = touching(self.scene, strikes, geometry)
+        yaw = strikes.target_pose[:, 2]
+        velocity = rotate(strikes.striker_velocity[:, :2], -yaw)
+        speed = np.maximum(np.linalg.norm(velocity, axis=-1, keepdims=True), 1e-9)
+        face = face - velocity / speed * CLEARANCE
+        # the velocity recorded is the frame's; the face's differs where the striker turns
+        qpos, qvel = batch.bind("qpos"), batch.bind("qvel")
+        qpos[:, :2] = 0.0
+        qpos[:, 7:9], qpos[:, 9] = face, direction
+        spin = strikes.target_velocity[:, 2]
+        frame_velocity = rotate(strikes.target_velocity[:, :2], -yaw) - _cross(spin, com)
+        qvel[:, :2], qvel[:, 5] = frame_velocity, spin
+        qvel[:, 6:8], qvel[:, 8] = velocity, strikes.striker_velocity[:, 2]
+        self._yaw = yaw
+
+    def _velocity(self, batch: Batch, rows: np.ndarray, qvel: Array, com: Array) -> Array:
+        """World velocity of the centre of mass, and spin, of these strikes [n, 3]; small tipping is left out."""
+        quat = batch.bind("qpos")[rows, 3:7]
+        turned = 2 * np.arctan2(quat[:, 3], quat[:, 0])
+        spin = qvel[rows, 5]
+        local = qvel[rows, :2] + _cross(spin, rotate(com[rows], turned))
+        return np.concatenate([rotate(local, self._yaw[rows]), spin[:, None]], axis=-1)
+
+
+def _cross(spin: Array, arm: Array) -> Array:
+    """Velocity [N, 2] of a point at `arm` [N, 2] on a body that spins [N]."""
+    return np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)
+
+

@@ -1,0 +1,92 @@
+"""Where a striker meets a convex outline: nearest boundary points and their normals, for whole batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from carom.state import Array
+
+SMOOTH_TURN = np.radians(20)  #: corners flatter than this stand for a curve: normals are blended across them
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A convex outline [V, 2], counter-clockwise, in its body's frame [m]."""
+
+    vertices: Array
+
+    @cached_property
+    def _edges(self) -> tuple[Array, Array, Array, Array]:
+        """Edge vectors [V, 2], outward normals [V, 2], and the normals at each edge's start and end [V, 2]."""
+        edge = np.roll(self.vertices, -1, axis=0) - self.vertices
+        length = np.linalg.norm(edge, axis=-1, keepdims=True)
+        normal = np.stack([edge[:, 1], -edge[:, 0]], axis=-1) / length
+        before = np.roll(normal, 1, axis=0)
+        turn = np.arccos(np.clip((before * normal).sum(-1), -1, 1))
+        blended = before + normal
+        blended /= np.linalg.norm(blended, axis=-1, keepdims=True)
+        smooth = turn[:, None] < SMOOTH_TURN
+        start = np.where(smooth, blended, normal)
+        end = np.where(np.roll(smooth, -1, axis=0), np.roll(blended, -1, axis=0), normal)
+        return edge, normal, start, end
+
+    @property
+    def lengths(self) -> Array:
+        """Length of each edge [V] [m]."""
+        return np.asarray(np.linalg.norm(self._edges[0], axis=-1))
+
+    def point_at(self, distance: Array) -> tuple[Array, Array]:
+        """Points [N, 2] at these arc lengths along the outline [N], and the outward normals there [N, 2]."""
+        edge, _, start, end = self._edges
+        cumulative = np.concatenate([[0.0], np.cumsum(self.lengths)])
+        distance = np.mod(distance, cumulative[-1])
+        index = np.clip(np.searchsorted(cumulative, distance, side="right") - 1, 0, len(edge) - 1)
+        fraction = ((distance - cumulative[index]) / self.lengths[index])[:, None]
+        return self.vertices[index] + fraction * edge[index], _unit((1 - fraction) * start[index] + fraction * end[index])
+
+    def nearest(self, points: Array) -> tuple[Array, Array]:
+        """The boundary point nearest to each of `points` [N, 2], and the outward normal there [N, 2].
+
+        On a curve the normal is blended between edges; at a sharp corner, for a point outside, it is the
+        direction from the corner to the point, as a round striker feels it.
+        """
+        edge, normal, start, end = self._edges
+        rel = points[:, None, :] - self.vertices[None]
+        along = np.clip((rel * edge).sum(-1) / (edge * edge).sum(-1), 0.0, 1.0)
+        foot = self.vertices[None] + along[..., None] * edge
+        distance = np.linalg.norm(points[:, None, :] - foot, axis=-1)
+        # outside a corner two edges tie: the first one counts, the direction comes from the point itself
+        best = np.argmin(distance, axis=1)
+        rows = np.arange(len(points))
+        closest, fraction = foot[rows, best], along[rows, best][:, None]
+        blended = _unit((1 - fraction) * start[best] + fraction * end[best])
+        away = points - closest
+        outside = (rel * normal).sum(-1).max(axis=1) > 1e-9
+        at_end = (fraction[:, 0] <= 1e-12) | (fraction[:, 0] >= 1 - 1e-12)
+        sharp = np.where(fraction[:, 0] < 0.5, _differs(start[best], normal[best]), _differs(end[best], normal[best]))
+        corner = outside & at_end & ~sharp & (np.linalg.norm(away, axis=-1) > 1e-9)
+        blended[corner] = _unit(away[corner])
+        return closest, blended
+
+    def support(self, direction: Array) -> Array:
+        """The outline's farthest point along each direction [N, 2], as points [N, 2]."""
+        return np.asarray(self.vertices[np.argmax(direction @ self.vertices.T, axis=1)])
+
+    def gap(self, points: Array) -> Array:
+        """Signed distance from each point [N, 2] to the outline [N] [m]: negative inside."""
+        closest, _ = self.nearest(points)
+        distance = np.linalg.norm(points - closest, axis=-1)
+        inside = ((points[:, None, :] - self.vertices[None]) * self._edges[1]).sum(-1).max(axis=1) < 0
+        return np.where(inside, -distance, distance)
+
+
+def _unit(vectors: Array) -> Array:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def _differs(a: Array, b: Array) -> Array:
+    """Whether the normal at an edge's end was blended, hence the corner is part of a curve [N] bool."""
+    return np.asarray(np.abs(a - b).max(axis=-1) > 1e-12)

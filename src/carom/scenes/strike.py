@@ -1,0 +1,202 @@
+"""Strike scenes: a striker hits a target that rests on the ground. Built-in, from a file, or from recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from carom.errors import SceneError, unknown_name
+from carom.scenes.outline import Outline
+from carom.scenes.parameters import Parameter, known, with_bounds
+from carom.scenes.shapes import Body, Shape
+
+KINEMATIC_MASS = 1000.0  #: [kg] a striker held by a stiff arm: so heavy that no target slows it
+#: Contact parameters of each teacher: MuJoCo's are Table I of CLASH.
+TEACHERS: Mapping[str, tuple[str, ...]] = {
+    "mujoco": ("striker_friction", "ground_friction", "striker_damping", "ground_damping"),
+    "compliant": ("striker_friction", "ground_friction", "restitution", "contact_time", "tangential_stiffness"),
+}
+
+
+@dataclass(frozen=True)
+class Striker:
+    """What hits: round, or with a flat face; held stiffly (`mass` None) or with an effective mass."""
+
+    radius: float | None = None  #: of a round striker [m]; None: flat face
+    width: float | None = None  #: of a flat face [m]
+    height: float = 0.04  #: [m]
+    mass: float | None = None  #: effective mass [kg]; None: held stiffly
+    forward: float = 0.0  #: direction of the flat face's outward normal in the striker's frame [rad]
+
+    def __post_init__(self) -> None:
+        if (self.radius is None) == (self.width is None):
+            raise SceneError("striker: give either a radius (round) or a width (flat face), in metres")
+        for name in ("radius", "width", "height", "mass"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise SceneError(f"striker: {name} must be positive, got {value}")
+
+    @property
+    def flat(self) -> bool:
+        return self.radius is None
+
+
+@dataclass(frozen=True)
+class StrikeScene:
+    """A target at rest on the ground and a striker: everything the impact depends on, with its ranges."""
+
+    name: str
+    target: Body
+    striker: Striker
+    unknown: tuple[Parameter, ...] = ()  #: geometry and mass that were not measured, with bounds: part of `P`
+    bounds: tuple[Parameter, ...] = ()  #: contact parameters with other bounds than usual
+    speed: tuple[float, float] = (0.2, 0.8)  #: v_pre [m/s] (Table I)
+    deflection: float = np.pi / 12  #: largest angle between velocity and inward normal [rad] (theta_1, Table I)
+    face_angle: float = 0.2  #: largest angle between a flat face and the target's side [rad]
+    arc: tuple[float, float] | None = None  #: semi-cylinder: range of theta on the arc [rad] (Table I)
+
+    def __post_init__(self) -> None:
+        if self.target.shape is None:
+            raise SceneError(f"scene '{self.name}': target '{self.target.name}' needs a shape")
+        if self.target.mass is None:
+            raise SceneError(f"scene '{self.name}': target '{self.target.name}' needs a mass [kg]")
+        if not 0 < self.speed[0] < self.speed[1]:
+            raise SceneError(f"scene '{self.name}': speed must be two positive numbers, lower first, got {self.speed}")
+        if not self.striker.flat:
+            for p in self.unknown:
+                if p.name in ("face_width", "face_tilt"):
+                    raise SceneError(f"scene '{self.name}': '{p.name}' needs a striker with a flat face, this one is round")
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The target's outline seen from above, in its body's frame."""
+        return Outline(self.shape.planar_outline)
+
+    @property
+    def shape(self) -> Shape:
+        if self.target.shape is None:  # refused at construction
+            raise SceneError(f"scene '{self.name}': target has no shape")
+        return self.target.shape
+
+    @property
+    def mass(self) -> float:
+        """Mass of the target [kg]."""
+        return float(self.target.mass or 0.0)
+
+    @property
+    def gyration_radius(self) -> float:
+        """k: the target's radius of gyration about the vertical [m]."""
+        return self.target.gyration_radius
+
+    @property
+    def striker_mass(self) -> float:
+        """Effective mass of the striker [kg]."""
+        return KINEMATIC_MASS if self.striker.mass is None else self.striker.mass
+
+    def parameters(self, teacher: str = "mujoco") -> tuple[Parameter, ...]:
+        """`P` for this scene and teacher: contact parameters first, then what was declared unknown."""
+        if teacher not in TEACHERS:
+            raise SceneError(unknown_name("teacher", teacher, TEACHERS))
+        override = {p.name: p for p in self.bounds}
+        contact = tuple(override.get(name, known(name)) for name in TEACHERS[teacher])
+        skip = {"striker_inertia"} if teacher == "mujoco" else set()
+        return contact + tuple(p for p in self.unknown if p.name not in skip)
+
+    def signature(self) -> dict[str, Any]:
+        """What a model made for this scene depends on, for its header and for refusing other scenes."""
+        return {
+            "target": {
+                "outline_m": np.round(self.outline.vertices, 6).tolist(),
+                "height_m": round(self.shape.full_height, 6),
+                "mass_kg": round(self.mass, 6),
+                "com_m": np.round(self.target.planar_com, 6).tolist(),
+                "gyration_radius_m": round(self.gyration_radius, 6),
+            },
+            "striker": {
+                "radius_m": self.striker.radius,
+                "width_m": self.striker.width,
+                "mass_kg": self.striker.mass,
+            },
+            "unknown": {p.name: [p.low, p.high] for p in self.unknown},
+        }
+
+
+def com_unknown(shape: Shape, share: float = 0.05) -> tuple[Parameter, ...]:
+    """Centre of mass as an unknown, within this share of the target's size: no printed block is uniform."""
+    size = float(np.ptp(shape.planar_outline, axis=0).min())
+    return tuple(with_bounds(name, (-share * size, share * size)) for name in ("com_x", "com_y"))
+
+
+def _builtin(name: str, shape: Shape, mass: float, **options: Any) -> StrikeScene:
+    striker = options.pop("striker", Striker(radius=0.02))
+    unknown = (*com_unknown(shape), *options.pop("unknown", ()))
+    return StrikeScene(name, Body("block", "target", shape, mass), striker, unknown, **options)
+
+
+def builtin(name: str) -> StrikeScene:
+    """A built-in scene: semi-cylinder, square, triangle (CLASH, Fig. 6a), or box with a robot's tool.
+
+    >>> builtin("square").shape.size
+    (0.08, 0.08, 0.05)
+    """
+    if name not in BUILTIN:
+        raise SceneError(unknown_name("scene", name, BUILTIN))
+    if name == "semi-cylinder":
+        arc = (np.pi / 12, 11 * np.pi / 12)
+        return _builtin(name, Shape("semi-cylinder", radius=0.05, height=0.05), 0.15, arc=arc)
+    if name == "square":
+        return _builtin(name, Shape("box", size=(0.08, 0.08, 0.05)), 0.25)
+    if name == "triangle":
+        side, h = 0.1, 0.1 * np.sqrt(3) / 2
+        corners = ((-side / 2, -h / 3), (side / 2, -h / 3), (0.0, 2 * h / 3))
+        return _builtin(name, Shape("extruded", outline=corners, height=0.05), 0.17)
+    box = Body("box", "target", Shape("box", size=(0.232, 0.232, 0.232)), 0.4)
+    return from_bodies(box, Body("tool", "striker", Shape("sphere", radius=0.0145), 4.4), name="box")
+
+
+BUILTIN = ("semi-cylinder", "square", "triangle", "box")
+
+
+def from_bodies(target: Body, striker: Body | None, *, name: str | None = None, forward: float = 0.0) -> StrikeScene:
+    """The scene of a recording: target and striker as its header declares them.
+
+    A striker declared as a small sphere says where the tool's tip is, not what its face looks like: it
+    becomes a flat face of unknown width, tilt and offset. Cylinders and discs are taken as round, boxes as
+    flat, at their word. `forward` is the direction of approach in the striker's frame [rad].
+    """
+    if target.shape is None:
+        raise SceneError(f"body '{target.name}' has no shape: a scene cannot be derived from these recordings")
+    size = float(np.ptp(target.shape.planar_outline, axis=0).min())
+    if striker is None or striker.shape is None:
+        raise SceneError("the recordings declare no striker with a shape: a strike scene needs one (role: striker)")
+    unknown = list(com_unknown(target.shape))
+    if striker.mass is not None:
+        unknown.append(with_bounds("striker_mass", (striker.mass / 3, striker.mass * 3)))
+    if striker.shape.is_round and (striker.shape.kind != "sphere" or float(striker.shape.radius or 0) > 0.15 * size):
+        tip = Striker(radius=striker.shape.radius, height=striker.shape.full_height, mass=striker.mass)
+    else:
+        tip_is_known = striker.shape.kind != "sphere"
+        extent = np.ptp(striker.shape.planar_outline, axis=0)
+        across = abs(np.sin(forward)) * extent[0] + abs(np.cos(forward)) * extent[1]
+        width = float(across) if tip_is_known else 0.2 * size
+        tip = Striker(width=width, height=striker.shape.full_height, mass=striker.mass, forward=forward)
+        if not tip_is_known:
+            unknown += [
+                with_bounds("face_width", (0.02 * size, 0.7 * size)),
+                with_bounds("face_tilt", (-0.15, 0.15)),
+                with_bounds("face_offset", (-0.15 * size, 0.15 * size)),
+                known("striker_inertia"),
+            ]
+            unknown[:2] = com_unknown(target.shape, 0.2)
+    return StrikeScene(
+        name or f"{target.name}-by-{striker.name}", target, tip, tuple(unknown), speed=(0.15, 1.5), deflection=0.3
+    )
+
+
+def with_forward(scene: StrikeScene, forward: float) -> StrikeScene:
+    """The same scene with the flat face looking along `forward` in the striker's frame [rad]."""
+    return replace(scene, striker=replace(scene.striker, forward=float(forward))) if scene.striker.flat else scene
