@@ -20,10 +20,10 @@ from carom.errors import CaromError
 Array = NDArray[np.float64]
 
 
-def _rows(name: str, value: ArrayLike, count: int | None = None) -> Array:
+def _rows(name: str, value: ArrayLike, count: int, width: int = 3) -> Array:
     array = np.ascontiguousarray(value, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] != 3 or (count is not None and len(array) != count):
-        expected = f"({'N' if count is None else count}, 3)"
+    if array.shape != (count, width):
+        expected = f"({count}, {width})"
         raise CaromError(f"{name}: expected an array of shape {expected}, got {array.shape}")
     return array
 
@@ -36,11 +36,17 @@ class Strikes:
     target_velocity: Array  #: [N, 3] vx, vy, wz of the target's centre of mass [m/s, m/s, rad/s]
     striker_pose: Array  #: [N, 3] x, y, yaw of the striker's frame [m, m, rad]
     striker_velocity: Array  #: [N, 3] vx, vy, wz of the striker's frame [m/s, m/s, rad/s]
+    #: [N, 4] what a planar picture leaves out of the striker: its height [m], the lean of its vertical axis along
+    #: world x and y [rad], its vertical speed [m/s]; zero where it was not measured
+    posture: Array = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         count = len(np.asarray(self.target_pose))
+        if self.posture is None:
+            object.__setattr__(self, "posture", np.zeros((count, 4)))
         for field in fields(self):
-            object.__setattr__(self, field.name, _rows(field.name, getattr(self, field.name), count))
+            width = 4 if field.name == "posture" else 3
+            object.__setattr__(self, field.name, _rows(field.name, getattr(self, field.name), count, width))
 
     def __len__(self) -> int:
         return len(self.target_pose)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from carom.distill.frames import Frames, shifted
+from carom.distill.frames import SPEED_SCALE, Frames, shifted
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import KINEMATIC_MASS, StrikeScene
 from carom.state import Array
@@ -84,7 +84,8 @@ def _integrate(
     reduced = 1 / (1 / m + 1 / striker_mass + (lever[:, 0] / k) ** 2 / m)
     stiffness = (reduced * (np.pi / given["contact_time"]) ** 2 / points)[:, None]
     tangential = stiffness * given["tangential_stiffness"][:, None]
-    damping = (damping_for(given["restitution"]) / np.maximum(speed, 1e-3))[:, None]
+    restitution = given["restitution"] * (np.maximum(speed, 0.01) / SPEED_SCALE) ** -given["restitution_slope"]
+    damping = (damping_for(np.clip(restitution, 0.02, 0.98)) / np.maximum(speed, 1e-3))[:, None]
     mu = given["striker_friction"][:, None]
     drag = given["ground_friction"] * GRAVITY
     dt = given["contact_time"] / STEPS_PER_CONTACT

@@ -2,12 +2,13 @@
 
 from carom.recordings.check import check
 from carom.recordings.findings import BodySummary, CheckReport, Finding
-from carom.recordings.folder import read, write
+from carom.recordings.folder import read
 from carom.recordings.impact import BodyMotion, Impact
 from carom.recordings.native import read_native
-from carom.recordings.segment import Phase, find_impacts, segment
+from carom.recordings.segment import Phase, find_impacts, resting_pose, segment
 from carom.recordings.strikes import approaches, strike_impacts
 from carom.recordings.trajectory import Ground, Recordings, Trajectory, Units
+from carom.recordings.writer import write
 
 __all__ = [
     "BodyMotion",
@@ -25,6 +26,7 @@ __all__ = [
     "find_impacts",
     "read",
     "read_native",
+    "resting_pose",
     "segment",
     "strike_impacts",
     "write",

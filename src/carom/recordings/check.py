@@ -18,11 +18,12 @@ from carom.recordings.check_motion import (
     lying,
 )
 from carom.recordings.check_samples import check_samples
+from carom.recordings.differentiate import measured_rows
 from carom.recordings.faults import FaultError
 from carom.recordings.findings import BodySummary, CheckReport, Observation, gather
 from carom.recordings.folder import read_leniently
 from carom.recordings.impact import Impact
-from carom.recordings.motion import measured_rows, noise_floor, wait_spacing
+from carom.recordings.motion import noise_floor, wait_spacing
 from carom.recordings.segment import find_impacts
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
@@ -83,7 +84,8 @@ def _median(values: Array) -> float:
 
 
 def _interval_jitter(trajectory: Trajectory) -> float:
-    return float(np.std(np.diff(trajectory.time))) / trajectory.period
+    step = np.diff(trajectory.time)
+    return float(np.quantile(np.abs(step - trajectory.period), 0.9)) / trajectory.period  # blind to single gaps
 
 
 def _beat(recordings: Recordings, impacts: dict[str, tuple[Impact, ...]]) -> float:

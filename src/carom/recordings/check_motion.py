@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carom.recordings.collide import NEAR, UNRELIABLE_TIMES
+from carom.recordings.collide import UNRELIABLE_TIMES
 from carom.recordings.differentiate import fit_polynomial, measured_rows
 from carom.recordings.findings import Observation
 from carom.recordings.geometry import lowest_point, planar_gap
 from carom.recordings.ground import is_tossed
 from carom.recordings.impact import Impact, planar_samples
-from carom.recordings.motion import last_motion, top_speed
+from carom.recordings.kinks import NEAR
+from carom.recordings.motion import last_motion, moves_again, top_speed
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
 
@@ -33,13 +34,12 @@ class Fall:
 class Lying:
     """Bodies that lie still at the end of a toss."""
 
-    height: float  #: [m] of the lowest point, median
+    height: float  #: [m] of the face they lie on, median
     centre: float  #: [m] of the body's frame, median
-    tilt: float  #: [rad] of the face they lie on
-    tilt_std: float  #: [rad]
-    heading: float  #: [rad] direction in which the ground falls
-    shift: float  #: [m] of the lowest point from where the stated (or assumed) ground is
-    ratio: float  #: measured height of the centre over the one that the shape gives
+    reach: float  #: [m] from the frame to the face below, as the shape gives it
+    tilt: float  #: [rad] of the face they lie on, median
+    common_tilt: float  #: [rad] of the mean of all faces: what a tilted ground alone would leave
+    heading: float  #: [rad] direction in which the mean falls
     count: int
 
 
@@ -82,6 +82,14 @@ def _end(trajectory: Trajectory, target: str, path: Array, own: list[Impact]) ->
             "ends-moving",
             f"the record ends while '{target}' still moves: its resting place is unknown",
             trajectory.name,
+        )
+    elif moves_again(trajectory.time, path, trajectory.period, stop) < float(trajectory.time[-1]):
+        yield Observation(
+            "note",
+            "moves-again",
+            f"'{target}' is moved again after it has come to rest",
+            trajectory.name,
+            advice="its resting place is taken before that",
         )
 
 
@@ -208,13 +216,14 @@ def check_gravity(fall: Fall | None, stated: float | None) -> Iterator[Observati
     yield Observation(
         "warning",
         "gravity",
-        f"free fall is {fall.gravity:.3f} +- {fall.std:.3f} m/s^2 in {fall.flights} flights, not {expected:g}: {explain}",
+        f"free fall is {fall.gravity:.3f} +- {fall.std:.3f} m/s^2 in {fall.flights} flights, "
+        f"not {expected:g}: {explain}",
     )
 
 
 def lying(recordings: Recordings) -> Lying | None:
     """How tossed bodies lie at the end of their records."""
-    lows, centres, normals, expected = [], [], [], []
+    centres, normals, reaches = [], [], []
     for trajectory in recordings.trajectories:
         for body in trajectory.targets:
             shape, quaternion = trajectory.bodies[body].shape, trajectory.quaternion_world[body]
@@ -225,33 +234,26 @@ def lying(recordings: Recordings) -> Lying | None:
             if len(rows) < 5 or float(np.linalg.norm(np.ptp(pose[rows, :3], axis=0))) > 0.001:
                 continue  # still moving
             p, q = pose[rows, :3].mean(axis=0), pose[rows[-1], 3:] / np.linalg.norm(pose[rows[-1], 3:])
-            w, x, y, z = q
-            third = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
-            axes = _axes(q) if shape.kind == "box" else np.array([third])
+            axes = _axes(q) if shape.kind == "box" else _axes(q)[2:]
             up = axes[int(np.argmax(np.abs(axes[:, 2])))]
             up = up * np.sign(up[2])
             if up[2] < 0.95:
                 continue  # leans on an edge
             normals.append(up)
-            low = float(lowest_point(shape, p[None], q[None], np.asarray(up))[0])
-            lows.append(low)
             centres.append(float(p[2]))
-            expected.append(float(p @ up) - low)
-    if not lows:
+            reaches.append(float(p @ up) - float(lowest_point(shape, p[None], q[None], np.asarray(up))[0]))
+    if not centres:
         return None
     mean = np.mean(normals, axis=0)
-    spread = np.std(np.array(normals)[:, :2], axis=0) / np.sqrt(len(normals))
-    ground = recordings.ground
-    level = 0.0 if ground is None else ground.height
+    lean = np.array(normals)
     return Lying(
-        height=float(np.median(lows)),
+        height=float(np.median(np.array(centres) - np.array(reaches))),
         centre=float(np.median(centres)),
-        tilt=float(np.arctan2(np.linalg.norm(mean[:2]), mean[2])),
-        tilt_std=float(np.linalg.norm(spread)),
+        reach=float(np.median(reaches)),
+        tilt=float(np.median(np.arctan2(np.linalg.norm(lean[:, :2], axis=-1), lean[:, 2]))),
+        common_tilt=float(np.arctan2(np.linalg.norm(mean[:2]), mean[2])),
         heading=float(np.arctan2(mean[1], mean[0])),
-        shift=float(np.median(lows)) - level,
-        ratio=float((np.median(centres) - level) / np.median(expected)),
-        count=len(lows),
+        count=len(centres),
     )
 
 
@@ -271,25 +273,32 @@ def check_ground(rest: Lying | None, recordings: Recordings) -> Iterator[Observa
     """Bodies that lie in the ground or above it, and ground that is not level."""
     if rest is None:
         return
-    expected = (rest.centre - rest.height) if rest.height else rest.centre
-    stated = "z = 0" if recordings.ground is None else "the stated ground"
-    if recordings.ground is not None or abs(rest.shift) < 0.3 * abs(expected):
-        if abs(rest.shift) > 5e-4:
-            word = "below" if rest.shift < 0 else "above"
+    stated = recordings.ground
+    shift = rest.height - (0.0 if stated is None else stated.height)
+    if stated is not None or abs(shift) < 0.3 * rest.reach:
+        if abs(shift) > 5e-4:
             yield Observation(
                 "warning",
                 "ground-height",
-                f"at rest the lowest point is {abs(rest.shift) * 1e3:.1f} mm {word} {stated} (median of {rest.count}): "
-                f"the centre lies at {rest.centre:.4f} m where its shape gives {expected:.4f} m",
+                f"bodies rest {abs(shift) * 1e3:.1f} mm {'below' if shift < 0 else 'above'} "
+                f"{'z = 0' if stated is None else 'the stated ground'} (median of {rest.count}): the centre lies at "
+                f"{rest.centre:.4f} m where the shape gives {rest.centre - shift:.4f} m, a ratio of "
+                f"{rest.centre / (rest.centre - shift):.3f}",
             )
     else:
         yield Observation(
             "note", "ground-estimated", f"no ground is stated; bodies come to rest on z = {rest.height:.4f} m"
         )
-    if rest.tilt > np.deg2rad(0.2) and rest.tilt > 4 * rest.tilt_std and rest.count >= 3:
+    if rest.tilt > np.deg2rad(0.3) and rest.count >= 3:
+        if rest.common_tilt > 0.7 * rest.tilt:
+            why = f"the ground falls towards {np.rad2deg(rest.heading):.0f} degrees from x"
+        else:
+            why = (
+                f"their directions differ (together {np.rad2deg(rest.common_tilt):.2f} degrees), so it is the world's "
+                "or the bodies' frames that are tilted against the ground, not the same way in every file"
+            )
         yield Observation(
             "warning",
             "ground-tilt",
-            f"the ground is tilted by {np.rad2deg(rest.tilt):.2f} +- {np.rad2deg(rest.tilt_std):.2f} degrees "
-            f"(falls towards {np.rad2deg(rest.heading):.0f} degrees from x), from {rest.count} bodies at rest on a face",
+            f"bodies at rest lean by {np.rad2deg(rest.tilt):.2f} degrees (median of {rest.count}): {why}",
         )

@@ -1,4 +1,4 @@
-"""What is wrong with the samples of one file: lost, late, frozen, spiking, or in the wrong units."""
+"""What is wrong with the samples of one file: lost, late, frozen, or spiking."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from carom.recordings.check_units import check_units, check_velocities
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.findings import Observation
 from carom.recordings.motion import noise_floor
@@ -13,8 +14,6 @@ from carom.recordings.trajectory import Trajectory, Units
 from carom.state import Array
 
 FIRST_ROW = 2  #: line of the first sample of a CSV file, below its header
-LARGE = 20.0  #: [m] a tabletop recording is not this wide
-FAST = 30.0  #: [m/s] nothing that is struck or tossed by a robot is this fast
 
 
 def row_of(trajectory: Trajectory, index: int) -> int:
@@ -30,8 +29,8 @@ def check_samples(trajectory: Trajectory, units: Units) -> Iterator[Observation]
         yield from _spikes(trajectory, body)
         yield from _frozen(trajectory, body)
         yield from _quaternions(trajectory, body)
-        yield from _units(trajectory, body, units)
-        yield from _recorded_velocities(trajectory, body)
+        yield from check_units(trajectory, body, units)
+        yield from check_velocities(trajectory, body)
 
 
 def _times(trajectory: Trajectory) -> Iterator[Observation]:
@@ -125,7 +124,7 @@ def _spikes(trajectory: Trajectory, body: str) -> Iterator[Observation]:
     noise = float(np.linalg.norm(np.nan_to_num(noise_floor(trajectory.time, position))))
     across = np.linalg.norm(p[2:] - p[:-2], axis=-1)
     away = np.linalg.norm(p[1:-1] - 0.5 * (p[2:] + p[:-2]), axis=-1)
-    spike = away > 3 * across + max(10 * noise, 0.002)
+    spike = away > 1.2 * across + max(10 * noise, 0.002)
     if spike.any():
         at = int(np.argmax(away * spike)) + 1
         yield Observation(
@@ -179,12 +178,12 @@ def _frozen(trajectory: Trajectory, body: str) -> Iterator[Observation]:
         yield Observation(
             "warning",
             "frozen",
-            "the same pose is repeated while the body moves ({value} samples)",
+            "the same pose is repeated while the body moves: {value}",
             trajectory.name,
             row_of(trajectory, int(rows[at + 1])),
             f"{body}.x",
             float(run.sum()),
-            style="{:.0f}",
+            style="{:.0f} times",
             advice="the tracker dropped out: leave such cells empty",
         )
 
@@ -253,89 +252,4 @@ def _quaternions(trajectory: Trajectory, body: str) -> Iterator[Observation]:
             float(np.rad2deg(away[at - 1])),
             style="{:.3g} deg",
             advice="markers swapped? Remove the sample (leave its cells empty)",
-        )
-
-
-def _units(trajectory: Trajectory, body: str, units: Units) -> Iterator[Observation]:
-    position = trajectory.position_world[body]
-    p = position[measured_rows(position)]
-    if len(p) < 3:
-        return
-    far = float(np.abs(p).max())
-    if far > LARGE:
-        yield Observation(
-            "warning",
-            "length-unit",
-            f"'{body}' is {{value}} from the origin",
-            trajectory.name,
-            None,
-            f"{body}.x",
-            far,
-            style="{:.4g} m",
-            advice=f"are these millimetres? The header says length: {units.length}",
-        )
-    elif units.length != "m" and far < 0.005:
-        yield Observation(
-            "warning",
-            "length-unit",
-            f"'{body}' stays within {{value}} of the origin",
-            trajectory.name,
-            None,
-            f"{body}.x",
-            1e3 * far,
-            style="{:.2g} mm",
-            advice=f"are these metres? The header says length: {units.length}",
-        )
-    rows = np.flatnonzero(measured_rows(position))
-    speed = np.linalg.norm(np.diff(p, axis=0), axis=-1) / np.diff(trajectory.time[rows])
-    typical = float(np.quantile(speed, 0.9))
-    if typical > FAST and far <= LARGE:
-        yield Observation(
-            "warning",
-            "speed-unit",
-            f"'{body}' moves at {{value}}",
-            trajectory.name,
-            None,
-            f"{body}.x",
-            typical,
-            style="{:.3g} m/s",
-            advice=f"check the units: the header says length: {units.length}, time: {units.time}",
-        )
-
-
-def _recorded_velocities(trajectory: Trajectory, body: str) -> Iterator[Observation]:
-    """Velocity columns against the poses' own differences: a factor between them is a unit."""
-    recorded = trajectory.velocity_world.get(body)
-    if recorded is not None:
-        position = trajectory.position_world[body]
-        measured = np.gradient(position, trajectory.time, axis=0)
-        yield from _factor(trajectory, f"{body}.vx", recorded, measured, 0.05)
-    spin = trajectory.angular_velocity_world.get(body)
-    quaternion = trajectory.quaternion_world[body]
-    if spin is not None and quaternion is not None and len(quaternion) > 2:
-        turn = np.clip(np.abs(np.sum(quaternion[2:] * quaternion[:-2], axis=-1)), 0, 1)
-        rate = 2 * np.arccos(turn) / (trajectory.time[2:] - trajectory.time[:-2])
-        yield from _factor(trajectory, f"{body}.wx", spin[1:-1], rate[:, None], 0.2)
-
-
-def _factor(
-    trajectory: Trajectory, column: str, recorded: Array, measured: Array, least: float
-) -> Iterator[Observation]:
-    sizes = np.linalg.norm(recorded, axis=-1), np.linalg.norm(measured, axis=-1)
-    keep = np.isfinite(sizes[0]) & np.isfinite(sizes[1]) & (sizes[1] > least)
-    if keep.sum() < 8:
-        return
-    ratio = float(np.median(sizes[0][keep] / sizes[1][keep]))
-    if not 0.5 < ratio < 2.0:
-        hint = "degrees per second?" if 40 < ratio < 80 else "another unit?"
-        yield Observation(
-            "warning",
-            "velocity-unit",
-            "recorded velocities are {value} times those of the poses",
-            trajectory.name,
-            None,
-            column,
-            ratio,
-            style="{:.3g}",
-            advice=hint,
         )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carom.recordings.differentiate import LocalFit, fit_after, fit_before, fit_polynomial, fit_robust, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impact import BodyMotion, Impact, planar_motion, planar_samples
+from carom.recordings.kinks import NEAR, kinks
 from carom.recordings.motion import (
     Onset,
     first_motion,
@@ -24,7 +23,6 @@ from carom.recordings.motion import (
 )
 from carom.recordings.quality import judge_strike
 from carom.recordings.trajectory import Trajectory
-from carom.state import Array
 
 UNRELIABLE_TIMES = 0.1  #: sample periods of timing jitter above which the first instants cannot be resolved
 BLIND_SETTLE = 0.030  #: [s] after first motion, from where states are trusted when sample times are not
@@ -33,12 +31,6 @@ PRE_SPAN = 0.060  #: [s] of the fit before contact; longer where the samples sca
 PRE_SPANS = (PRE_SPAN, 0.1, 0.15, 0.2)
 GOOD_VELOCITY = 0.02  #: relative standard error of a velocity that needs no longer fit
 DRIFTING = 0.02  #: of the top speed: slower than this before the strike is rest
-NEAR = 0.05  #: [m] a striker further away than this at contact has not struck
-
-
-def striker_motion(trajectory: Trajectory, body: str, before: float, at: float) -> BodyMotion:
-    """Pose and velocity of a body's frame at `at`, from its samples before `before` only."""
-    return planar_motion(trajectory, body, approach_fit(trajectory, body, before, at), at, of_com=False)
 
 
 def approach_fit(trajectory: Trajectory, body: str, before: float, at: float) -> LocalFit:
@@ -46,10 +38,12 @@ def approach_fit(trajectory: Trajectory, body: str, before: float, at: float) ->
     samples = planar_samples(trajectory, body)
     rows = np.flatnonzero(measured_rows(samples) & (trajectory.time < before))
     best: LocalFit | None = None
+    # the scatter of a handful of samples says little; what the whole approach scatters is a better floor
+    noise = np.maximum(np.nan_to_num(noise_floor(trajectory.time[rows], samples[rows])), 1e-6)
     for span in PRE_SPANS:
         wanted = max(int((trajectory.time[rows] >= before - span).sum()), 6)
         index = rows[-wanted:]
-        fit = fit_robust(trajectory.time[index], samples[index], at, order=2)
+        fit = fit_robust(trajectory.time[index], samples[index], at, order=2, noise=noise)
         error, speed = float(np.linalg.norm(fit.velocity_std[:2])), float(np.linalg.norm(fit.velocity[:2]))
         if best is None or error < float(np.linalg.norm(best.velocity_std[:2])):
             best = fit
@@ -58,35 +52,33 @@ def approach_fit(trajectory: Trajectory, body: str, before: float, at: float) ->
     return fit_polynomial(trajectory.time[:0], samples[:0], at) if best is None else best
 
 
-def nearest_striker(trajectory: Trajectory, target: str, time: float) -> tuple[str | None, float]:
-    """The body nearest to the target at `time` and the gap [m] between them; None if none was near."""
-    found: tuple[str | None, float] = (None, float("nan"))
+def nearest_striker(trajectory: Trajectory, target: str, time: float) -> tuple[str, float, LocalFit] | None:
+    """The body nearest to the target at `time`, the gap [m] between them and its fit; None if none was near."""
+    found: tuple[str, float, LocalFit] | None = None
     best = np.inf
     for name in trajectory.position_world:
         if name == target or trajectory.bodies[name].role == "ground":
             continue
-        gap, reach = _gap_before(trajectory, target, name, time)
+        fit = approach_fit(trajectory, name, time, time)
+        gap = _gap_before(trajectory, target, name, time, fit)
+        reach = 2 * trajectory.period * float(np.linalg.norm(fit.velocity[:2]))
         # roles first: an arm's link may be nearer than the tool it carries
         rank = gap + (0.0 if trajectory.bodies[name].role == "striker" else NEAR)
         if np.isfinite(gap) and gap <= NEAR + reach and rank < best:
-            best, found = rank, (name, gap)
+            best, found = rank, (name, gap, fit)
     return found
 
 
-def _gap_before(trajectory: Trajectory, target: str, striker: str, time: float) -> tuple[float, float]:
-    """Gap at the last common sample before `time`, carried on to it, and how far the striker moves in two samples."""
+def _gap_before(trajectory: Trajectory, target: str, striker: str, time: float, fit: LocalFit) -> float:
+    """Gap [m] at `time`, both bodies carried on from their samples before it; NaN if there are too few."""
     ours, theirs = planar_samples(trajectory, target), planar_samples(trajectory, striker)
-    before = trajectory.time < time
-    rows = np.flatnonzero(measured_rows(ours) & measured_rows(theirs) & before & (trajectory.time > time - 0.2))
-    if len(rows) < 3:
-        return float("nan"), 0.0
-    last = approach_fit(trajectory, striker, time, time)
+    near = (trajectory.time < time) & (trajectory.time > time - 0.2)
+    if (measured_rows(ours) & measured_rows(theirs) & near).sum() < 3:
+        return float("nan")
     own = fit_before(trajectory.time, ours, time, span=0.03, at_least=3, order=1)
-    pose, other = own.value[[0, 1, 5]], last.value[[0, 1, 5]]
-    gap = planar_gap(trajectory.bodies[target], pose[None], trajectory.bodies[striker], other[None])[0]
-    if not np.isfinite(gap):
-        gap = float(np.linalg.norm(pose[:2] - other[:2]))
-    return float(gap), 2 * trajectory.period * float(np.linalg.norm(last.velocity[:2]))
+    pose, other = own.value[[0, 1, 5]], fit.value[[0, 1, 5]]
+    gap = float(planar_gap(trajectory.bodies[target], pose[None], trajectory.bodies[striker], other[None])[0])
+    return gap if np.isfinite(gap) else float(np.linalg.norm(pose[:2] - other[:2]))
 
 
 def strike_from_rest(trajectory: Trajectory, target: str, onset: Onset, *, settle: float | None, span: float) -> Impact:
@@ -99,7 +91,8 @@ def strike_from_rest(trajectory: Trajectory, target: str, onset: Onset, *, settl
     pace = top_speed(trajectory.time, samples[:, 3:5], trajectory.period)
     if float(np.linalg.norm(drift.velocity[3:5])) > DRIFTING * pace:
         still = drift  # on an air table nothing ever rests
-    striker, gap = nearest_striker(trajectory, target, time)
+    near = nearest_striker(trajectory, target, time)
+    striker = None if near is None else near[0]
     stop = last_motion(trajectory.time, trajectory.planar_com(target), trajectory.period, time)
     jitter = timing_jitter(
         trajectory.time, samples[:, 3:5], time + BLIND_SETTLE, min(time + BLIND_SETTLE + span, stop), trajectory.period
@@ -115,11 +108,11 @@ def strike_from_rest(trajectory: Trajectory, target: str, onset: Onset, *, settl
         striker=striker,
         pre=planar_motion(trajectory, target, still, time),
         post=planar_motion(trajectory, target, post, time + chosen),
-        striker_pre=None if striker is None else striker_motion(trajectory, striker, time, time),
+        striker_pre=None if near is None else planar_motion(trajectory, near[0], near[2], time, of_com=False),
         striker_post=_striker_post(trajectory, striker, time + chosen, used, float(trajectory.time[-1])),
         settle=chosen,
         span=used,
-        gap=gap,
+        gap=float("nan") if near is None else near[1],
         timing_jitter=jitter,
         quality="good",
         reason="",
@@ -174,7 +167,7 @@ def collisions(
     trajectory: Trajectory, target: str, striker: str, *, settle: float | None, span: float
 ) -> tuple[Impact, ...]:
     """Impacts between two bodies that both may move: kinks in both paths where the two are near."""
-    instants = _kinks(trajectory, target, striker)
+    instants = kinks(trajectory, target, striker)
     impacts = []
     for number, instant in enumerate(instants):
         following = instants[number + 1] if number + 1 < len(instants) else float(trajectory.time[-1])
@@ -257,72 +250,6 @@ def _meeting(before: LocalFit, after: LocalFit, t_before: float, t_after: float)
     apart = (after.value[3:5] - after.velocity[3:5] * t_after) - (before.value[3:5] - before.velocity[3:5] * t_before)
     size = float(jump @ jump)
     return -float(apart @ jump) / size if size > 0 else 0.5 * (t_before + t_after)
-
-
-def _kinks(trajectory: Trajectory, target: str, striker: str) -> list[float]:
-    """Instants at which both paths bend while the bodies are near and closing."""
-    ours, theirs = planar_samples(trajectory, target), planar_samples(trajectory, striker)
-    rows = np.flatnonzero(measured_rows(ours) & measured_rows(theirs))
-    count = max(round(0.03 / trajectory.period), 5)
-    if len(rows) < 2 * count + 3:
-        return []
-    t = trajectory.time[rows]
-    bodies = trajectory.bodies
-    gap = planar_gap(bodies[target], ours[rows][:, [0, 1, 5]], bodies[striker], theirs[rows][:, [0, 1, 5]])
-    if not np.isfinite(gap).any():
-        gap = np.linalg.norm(ours[rows, :2] - theirs[rows, :2], axis=-1)
-    size = [b.shape.planar_outline for b in (bodies[target], bodies[striker]) if b.shape is not None]
-    margin = max(0.006, 0.1 * min((float(np.ptp(outline)) for outline in size), default=0.0))
-    centre = np.arange(count + 1, len(rows) - count - 1)
-    jumps, sure = [], np.ones(len(centre), dtype=bool)
-    for samples, name in ((ours, target), (theirs, striker)):
-        path = samples[rows][:, 3:5]
-        pre, post = _slopes(t, path, centre, count)
-        noise = max(float(np.linalg.norm(noise_floor(t, path))), 1e-7)
-        error = noise / (trajectory.period * np.sqrt(count**3 / 12))
-        jumps.append((pre, post))
-        if name == target or bodies[name].mass is not None:  # a stiffly held striker need not bend
-            sure &= np.linalg.norm(post - pre, axis=-1) > 6 * error
-    relative = jumps[0][0] - jumps[1][0]
-    bend = np.linalg.norm((jumps[0][1] - jumps[1][1]) - relative, axis=-1)
-    towards = theirs[rows[centre], :2] - ours[rows[centre], :2]
-    towards = towards / np.maximum(np.linalg.norm(towards, axis=-1, keepdims=True), 1e-9)
-    closing = np.sum(relative * towards, axis=-1)
-    pace = max(top_speed(t, samples[rows][:, 3:5], trajectory.period) for samples in (ours, theirs))
-    allowed = sure & (gap[centre] < np.nanmin(gap) + margin) & (closing > 0.05 * pace) & (bend > 0.1 * pace)
-    return _peaks(t[centre], np.where(allowed, bend, 0.0), apart=2 * count * trajectory.period)
-
-
-def _peaks(time: Array, height: Array, *, apart: float) -> list[float]:
-    """Times of the highest places, none within `apart` of a higher one, none below a third of the highest."""
-    found: list[float] = []
-    top = float(height.max(initial=0.0))
-    left = height.copy()
-    while top > 0 and left.max() > 0.3 * top:
-        at = float(time[int(np.argmax(left))])
-        found.append(at)
-        left[np.abs(time - at) < apart] = 0.0
-    return sorted(found)
-
-
-def _slopes(time: Array, path: Array, centre: NDArray[np.integer[Any]], count: int) -> tuple[Array, Array]:
-    """Velocities [N, 2] of straight fits to the `count` samples before and after each row, the row left out."""
-    origin = time[0]
-    t = time - origin
-    y = path - path[0]
-
-    def sums(values: Array) -> Array:
-        return np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
-
-    st, stt, sy, sty = sums(t), sums(t * t), sums(y), sums(t[:, None] * y)
-
-    def slope(start: NDArray[np.integer[Any]]) -> Array:
-        end = start + count
-        a, b = (st[end] - st[start]) / count, (sy[end] - sy[start]) / count
-        var = stt[end] - stt[start] - count * a * a
-        return np.asarray((sty[end] - sty[start] - count * a[:, None] * b) / np.maximum(var, 1e-15)[:, None])
-
-    return slope(centre - count), slope(centre + 1)
 
 
 def onset_of(trajectory: Trajectory, target: str) -> Onset | None:

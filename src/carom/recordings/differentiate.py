@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from carom.state import Array
 
 MOST_CORRELATED = 0.9  #: residuals more alike than this would make the inflation of the errors meaningless
+ENOUGH = 9  #: samples from which on a robust fit may distrust some
 FAR = 2.5  #: standard deviations beyond which a robust fit trusts a sample less
 
 
@@ -131,6 +132,8 @@ def measured_rows(samples: Array) -> NDArray[np.bool_]:
     if samples.ndim == 1:
         return np.isfinite(samples)
     never = np.isnan(samples).all(axis=0)
+    if never.all():
+        return np.zeros(len(samples), dtype=bool)
     return np.asarray(np.isfinite(samples[:, ~never]).all(axis=-1))
 
 
@@ -169,21 +172,22 @@ def fit_after(
 
 
 def fit_robust(
-    time: Array, samples: Array, at: float, *, order: int = 2, noise: float = 1e-5, rounds: int = 6
+    time: Array, samples: Array, at: float, *, order: int = 2, noise: Array | float = 1e-5, rounds: int = 6
 ) -> LocalFit:
     """As `fit_polynomial`, with samples far from the fit counting less (their pull falls off with distance)."""
     good = measured_rows(samples)
     t, y = time[good], samples[good]
     there = np.isfinite(y).all(axis=0)
+    typical = float(np.mean(np.broadcast_to(np.asarray(noise, dtype=float), there.shape)[there])) if len(y) else 0.0
     weights = np.ones(len(t))
     fit = fit_polynomial(t, y, at, order=order, noise=noise)
     for _ in range(rounds):
-        if fit.count <= fit.order + 2:
-            break
+        if fit.count < ENOUGH:
+            break  # too few to tell a stray sample from noise
         residual = y - np.vander(t - at, fit.order + 1, increasing=True) @ fit.coefficients
         away = np.linalg.norm(residual[:, there], axis=-1)
-        far = FAR * max(1.4826 * float(np.median(away)) / np.sqrt(there.sum()), noise)
-        weights = np.where(away <= far, 1.0, (far / np.maximum(away, 1e-300)) ** 2)
+        far = FAR * max(1.4826 * float(np.median(away)) / np.sqrt(there.sum()), typical)
+        weights = (far / np.maximum(away, far)) ** 2 if far > 0 else np.ones(len(t))
         fit = fit_polynomial(t, y, at, order=order, noise=noise, weights=weights)
     return fit
 
@@ -214,10 +218,14 @@ def fit_rotation(
 def _turned(rotation: Any, reference: Any) -> Array:
     """Rotation vectors [N, 3] from the reference, continuous beyond half a turn."""
     vectors = np.asarray((rotation * reference.inv()).as_rotvec(), dtype=np.float64)
-    for i in range(1, len(vectors)):  # a rotation vector has a twin, one turn less the other way: take the nearer one
-        angle = float(np.linalg.norm(vectors[i]))
-        if angle > 2.0:
-            twin = vectors[i] * (1 - 2 * np.pi / angle)
-            if np.linalg.norm(twin - vectors[i - 1]) < np.linalg.norm(vectors[i] - vectors[i - 1]):
-                vectors[i] = twin
+    middle = int(np.argmin(np.linalg.norm(vectors, axis=-1)))
+    # a rotation vector has a twin, one turn less the other way: from the reference outwards, take the nearer one
+    for order in (range(middle + 1, len(vectors)), range(middle - 1, -1, -1)):
+        previous = vectors[middle]
+        for i in order:
+            angle = float(np.linalg.norm(vectors[i]))
+            if angle > 1.0:
+                turns = np.round((previous @ vectors[i] / angle - angle) / (2 * np.pi))
+                vectors[i] *= 1 + 2 * np.pi * turns / angle
+            previous = vectors[i]
     return vectors

@@ -73,7 +73,7 @@ class CheckReport:
     gravity: float = float("nan")  #: [m/s^2] of free flight
     gravity_std: float = float("nan")  #: [m/s^2] standard error
     ground_height: float = float("nan")  #: [m] of the lowest points at rest
-    ground_tilt: float = float("nan")  #: [rad] of the faces that bodies rest on
+    ground_tilt: float = float("nan")  #: [rad] of the faces that bodies rest on, median
     findings: tuple[Finding, ...] = ()
 
     @property

@@ -1,20 +1,17 @@
-"""Reading and writing a whole recordings folder, format version 1."""
+"""Reading a whole recordings folder, format version 1."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
-import yaml
 
-from carom.errors import RecordingError, unknown_name
+from carom.errors import unknown_name
 from carom.recordings.faults import FaultError
-from carom.recordings.files import SUFFIXES, Table, atomically, read_table, write_table
+from carom.recordings.files import SUFFIXES, Table, read_table
 from carom.recordings.header import (
     ANGLES,
-    FORMAT,
     HEADER_NAME,
     LENGTHS,
     TIMES,
@@ -35,8 +32,6 @@ VELOCITY = ("vx", "vy", "vz")
 ANGULAR_VELOCITY = ("wx", "wy", "wz")
 _GROUPS = (POSITION, QUATERNION, VELOCITY, ANGULAR_VELOCITY)
 WORST_NORM = 0.01  #: a quaternion further than this from unit length is not a rounded rotation, but something else
-
-FileFormat = Literal["csv", "npz", "parquet"]
 
 
 def read(path: str | Path) -> Recordings:
@@ -230,88 +225,3 @@ def _orientation(table: Table, body: str, model: TrajectoryModel, up: bool) -> A
 def _turn(vectors: Array, up: bool) -> Array:
     """y-up world vectors in the z-up world: a quarter turn about x."""
     return vectors if up else np.stack([vectors[:, 0], -vectors[:, 2], vectors[:, 1]], axis=-1)
-
-
-def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat = "csv") -> None:
-    """Write a folder that `read` gives back as it was; data files first, the header last, each one whole."""
-    if file_format not in SUFFIXES.values():
-        raise RecordingError(unknown_name("file format", file_format, SUFFIXES.values()))
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    listed: list[dict[str, Any]] = []
-    for trajectory in recordings.trajectories:
-        name = f"{Path(trajectory.name).stem}.{file_format}"
-        write_table(folder / name, dict(_columns(trajectory)))
-        listed.append(_entry(name, trajectory, recordings.bodies, folder))
-    header: dict[str, Any] = {"format": FORMAT, "units": {"length": "m", "angle": "rad", "time": "s"}, "frame": "z-up"}
-    if recordings.gravity is not None:
-        header["gravity"] = float(recordings.gravity)
-    header["bodies"] = {name: _body_entry(body, folder) for name, body in recordings.bodies.items()}
-    if recordings.ground is not None:
-        header["ground"] = {
-            "normal": [float(v) for v in recordings.ground.normal],
-            "height": float(recordings.ground.height),
-        }
-    header["trajectories"] = listed
-    text = yaml.safe_dump(header, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    atomically(folder / HEADER_NAME, lambda file: file.write(text.encode()))
-
-
-def _columns(trajectory: Trajectory) -> Iterator[tuple[str, Array]]:
-    yield "time", trajectory.time
-    empty = np.full((len(trajectory.time), 4), np.nan)
-    for body, position in trajectory.position_world.items():
-        quaternion = trajectory.quaternion_world[body]
-        yield from _named(body, POSITION, position)
-        yield from _named(body, QUATERNION, empty if quaternion is None else quaternion)
-        if body in trajectory.velocity_world:
-            yield from _named(body, VELOCITY, trajectory.velocity_world[body])
-        if body in trajectory.angular_velocity_world:
-            yield from _named(body, ANGULAR_VELOCITY, trajectory.angular_velocity_world[body])
-    for name, values in trajectory.controls.items():
-        yield f"ctrl.{name}", values
-
-
-def _named(body: str, parts: tuple[str, ...], values: Array) -> Iterator[tuple[str, Array]]:
-    for index, part in enumerate(parts):
-        yield f"{body}.{part}", np.ascontiguousarray(values[:, index])
-
-
-def _entry(name: str, trajectory: Trajectory, bodies: Mapping[str, Body], folder: Path) -> dict[str, Any]:
-    entry: dict[str, Any] = {"file": name}
-    if trajectory.tags:
-        entry["tags"] = dict(trajectory.tags)
-    own: dict[str, Any] = {}
-    for body_name, body in trajectory.bodies.items():
-        base = _body_entry(bodies[body_name], folder) if body_name in bodies else {}
-        differs = {k: v for k, v in _body_entry(body, folder).items() if base.get(k) != v}
-        if differs:
-            own[body_name] = differs
-    if own:
-        entry["bodies"] = own
-    return entry
-
-
-def _body_entry(body: Body, folder: Path) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": body.role}
-    shape = body.shape
-    if shape is not None:
-        entry["shape"] = shape.kind
-        if shape.kind == "box":
-            entry["size"] = [float(v) for v in shape.size]
-        elif shape.kind == "extruded":
-            entry["outline"] = [[float(x), float(y)] for x, y in shape.outline]
-        elif shape.kind == "mesh":
-            entry["file"] = str(Path(str(shape.file)).resolve())
-        elif shape.kind == "disc" and shape.radius is not None:
-            entry["diameter"] = 2 * float(shape.radius)
-        elif shape.radius is not None:
-            entry["radius"] = float(shape.radius)
-        if shape.height is not None and shape.kind not in ("disc", "sphere", "mesh", "box"):
-            entry["height"] = float(shape.height)
-    if body.mass is not None:
-        entry["mass"] = float(body.mass)
-    for key, values in (("inertia", body.inertia), ("com", body.com)):
-        if values is not None:
-            entry[key] = [float(v) for v in values]
-    return entry

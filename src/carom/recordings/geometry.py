@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -23,16 +24,30 @@ def planar_gap(first: Body, first_pose: Array, second: Body, second_pose: Array)
     if second.shape.is_round:
         return _point_to_polygon(second_pose[:, None, :2], outline)[:, 0] - float(second.shape.radius or 0.0)
     other = _placed(second.shape, second_pose)
-    # Apart: the nearest points include a corner of one of the two. Overlapping: the deepest corner, near enough.
-    return np.asarray(
-        np.minimum(_point_to_polygon(other, outline).min(axis=1), _point_to_polygon(outline, other).min(axis=1))
-    )
+    nearest = np.minimum(_point_to_polygon(other, outline).min(axis=1), _point_to_polygon(outline, other).min(axis=1))
+    # apart, the nearest points include a corner of one of the two; overlapping, one edge's direction is the way out
+    apart = np.maximum(_separation(outline, other), _separation(other, outline))
+    return np.asarray(np.where(apart < 0, apart, nearest))
+
+
+@lru_cache(maxsize=256)
+def _outline(shape: Shape) -> Array:
+    """Outline of a shape [V, 2] m, kept because a mesh would be loaded anew for each question."""
+    return shape.planar_outline
 
 
 def _placed(shape: Shape, pose: Array) -> Array:
-    outline = shape.planar_outline
+    outline = _outline(shape)
     turned = rotate(np.broadcast_to(outline, (len(pose), *outline.shape)), pose[:, None, 2])
     return np.asarray(turned + pose[:, None, :2])
+
+
+def _separation(polygon: Array, points: Array) -> Array:
+    """How far [N] all points [N, P, 2] lie outside of the best of a polygon's edges; negative if none parts them."""
+    edge = np.roll(polygon, -1, axis=1) - polygon
+    outward = np.stack([edge[..., 1], -edge[..., 0]], axis=-1) / np.linalg.norm(edge, axis=-1, keepdims=True)
+    beyond = np.einsum("nvk,npk->nvp", outward, points) - np.sum(outward * polygon, axis=-1)[..., None]
+    return np.asarray(beyond.min(axis=-1).max(axis=-1))
 
 
 def _point_to_polygon(points: Array, polygon: Array) -> Array:
@@ -47,6 +62,7 @@ def _point_to_polygon(points: Array, polygon: Array) -> Array:
     return np.asarray(np.where(inside, -nearest, nearest))
 
 
+@lru_cache(maxsize=256)
 def corners(shape: Shape) -> Array:
     """Points [V, 3] in the body's frame whose convex hull is the shape (a sphere has only its centre here)."""
     if shape.kind == "sphere":

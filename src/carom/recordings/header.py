@@ -253,6 +253,8 @@ def _shape(name: str, model: BodyModel, header: HeaderModel, folder: Path, compl
         raise FaultError(f"body '{name}': shape {model.shape} needs {', '.join(lacking)}", code="bad-shape", file=path)
     if lacking and model.shape in ("box", "extruded", "mesh"):
         return None  # such a Shape cannot be half known
+    if model.shape == "mesh" and not (folder / str(model.file)).is_file():
+        raise FaultError(f"body '{name}': mesh file {model.file} does not exist", code="no-file", file=path)
     unit = LENGTHS[header.units.length]
     radius = model.diameter / 2 if model.shape == "disc" and model.diameter is not None else model.radius
     return Shape(

@@ -101,4 +101,7 @@ def planar_motion(trajectory: Trajectory, body: str, fit: LocalFit, at: float, *
 
 def planar_samples(trajectory: Trajectory, body: str) -> Array:
     """The columns that are fitted for a planar state [T, 6]: frame x, y, z; centre of mass x, y; yaw."""
-    return np.column_stack([trajectory.position_world[body], trajectory.planar_com(body), trajectory.yaw(body)])
+    position, yaw = trajectory.position_world[body], trajectory.yaw(body)
+    if np.isnan(position).all():
+        yaw = np.full(len(yaw), np.nan)  # a body that is nowhere: its orientation alone is of no use
+    return np.column_stack([position, trajectory.planar_com(body), yaw])

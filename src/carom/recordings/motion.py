@@ -38,7 +38,7 @@ def noise_floor(time: Array, samples: Array, *, length: int = 10) -> Array:
     y = samples[pieces]
     residual = y - basis @ (np.swapaxes(basis, 1, 2) @ y)
     scatter = np.sqrt((residual**2).sum(axis=1) / (length - 3))
-    return np.asarray(np.quantile(scatter, 0.3, axis=0))
+    return np.asarray(np.quantile(scatter, 0.4, axis=0))
 
 
 def window_speed(time: Array, samples: Array, window: float) -> tuple[Array, Array]:
@@ -122,6 +122,15 @@ def last_motion(time: Array, samples: Array, period: float, after: float) -> flo
     return float(time[int(rows[int(np.argmax(slow))])]) if slow.any() else float(time[-1])
 
 
+def moves_again(time: Array, samples: Array, period: float, after: float) -> float:
+    """When a body that rests at `after` is moved again [s]; the end of the record if it is not."""
+    rows, speed = window_speed(time, samples, max(WINDOW, 4 * period))
+    peak = top_speed(time, samples, period)
+    # twice the speed that counts as rest, or a body that creeps to a halt would seem to start again
+    fast = (time[rows.astype(int)] > after) & (speed > MOVING_SHARE * peak)
+    return float(time[int(rows[int(np.argmax(fast))])]) if fast.any() else float(time[-1])
+
+
 def timing_jitter(time: Array, samples: Array, start: float, end: float, period: float) -> float:
     """How unreliable sample times are, in sample periods: scatter along the motion that there is not across it.
 
@@ -144,7 +153,7 @@ def timing_jitter(time: Array, samples: Array, start: float, end: float, period:
     scatter = np.sqrt(np.mean(off**2, axis=0) / 1.5)
     if scatter[1] > 0.5 * speed * period:
         return float("nan")  # noise as large as a sample's way: nothing can be said about times
-    if scatter[0] < 2 * scatter[1]:
+    if scatter[0] < 3 * scatter[1]:
         return 0.0  # a tracker's noise is seldom the same in all directions
     return float(np.sqrt(max(scatter[0] ** 2 - scatter[1] ** 2, 0.0)) / (speed * period))
 

@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 
 from carom.recordings.collide import collisions, onset_of, strike_from_rest
+from carom.recordings.differentiate import measured_rows
 from carom.recordings.ground import clearance, ground_impacts, is_tossed
-from carom.recordings.impact import Impact
-from carom.recordings.motion import first_motion, last_motion, top_speed
+from carom.recordings.impact import Impact, planar_samples
+from carom.recordings.motion import first_motion, last_motion, moves_again, top_speed
 from carom.recordings.trajectory import Trajectory
+from carom.state import Array
 
 PhaseKind = Literal["rest", "approach", "impact", "slide", "flight"]
 IN_FLIGHT = 0.004  #: [m] clearance above which a tossed body touches nothing
@@ -36,23 +38,38 @@ def find_impacts(trajectory: Trajectory, *, settle: float | None = None, span: f
     found: list[Impact] = []
     for target in trajectory.targets:
         strikers = [n for n, b in trajectory.bodies.items() if n != target and b.role != "ground"]
-        if not strikers:
-            if is_tossed(trajectory, target):
-                found.extend(ground_impacts(trajectory, target, settle=settle))
-                continue
-            onset = onset_of(trajectory, target)
-            if onset is not None:
-                found.append(strike_from_rest(trajectory, target, onset, settle=settle, span=span))
-            continue
+        if is_tossed(trajectory, target):
+            found.extend(ground_impacts(trajectory, target, settle=settle))
+            if not any(trajectory.bodies[name].role == "striker" for name in strikers):
+                continue  # a tracked hand or arm lets go of it, and strikes nothing
         onset = onset_of(trajectory, target)
         if onset is not None:
             found.append(strike_from_rest(trajectory, target, onset, settle=settle, span=span))
             if found[-1].striker is not None:
                 continue  # otherwise a hand may have set it going before the strike
-        if top_speed(trajectory.time, trajectory.planar_com(target), trajectory.period) > 0:
+        if strikers and top_speed(trajectory.time, trajectory.planar_com(target), trajectory.period) > 0:
             for striker in strikers:
                 found.extend(collisions(trajectory, target, striker, settle=settle, span=span))
     return tuple(sorted(found, key=lambda impact: impact.time))
+
+
+def resting_pose(trajectory: Trajectory, impact: Impact) -> Array | None:
+    """Where the target's frame first comes to rest after an impact, x, y, yaw [3]; None if the record ends before.
+
+    The first rest, not the record's end: a target is often picked up again while the camera still runs.
+    """
+    samples = planar_samples(trajectory, impact.target)[:, [0, 1, 5]]
+    time, period = trajectory.time, trajectory.period
+    tossed = impact.kind == "ground"
+    path = trajectory.position_world[impact.target] if tossed else trajectory.planar_com(impact.target)
+    stop = last_motion(time, path, period, impact.time)
+    again = moves_again(time, path, period, stop)
+    # it creeps for a moment below the speed that counts as motion; leave that out where the record is long enough
+    begin = stop + 0.04 if again - stop > 0.08 else stop
+    keep = measured_rows(samples) & (time >= begin) & (time <= min(begin + 0.1, again))
+    if stop >= float(time[-1]) - 1.5 * period or keep.sum() < 3:
+        return None
+    return np.asarray(np.median(samples[keep], axis=0))
 
 
 def segment(trajectory: Trajectory, target: str, impacts: tuple[Impact, ...] | None = None) -> tuple[Phase, ...]:

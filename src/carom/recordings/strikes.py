@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from carom.recordings.collide import NEAR, approach_fit
+from carom.recordings.collide import approach_fit
 from carom.recordings.differentiate import LocalFit, fit_polynomial, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impact import Impact, planar_samples
+from carom.recordings.kinks import NEAR
 from carom.recordings.motion import noise_floor
 from carom.recordings.segment import find_impacts
 from carom.recordings.trajectory import Recordings, Trajectory

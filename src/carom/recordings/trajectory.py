@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from carom.scenes.shapes import Body
+from carom.scenes.shapes import Body, Shape
 from carom.state import Array, rotate
+
+
+@lru_cache(maxsize=256)
+def _planar_com(shape: Shape | None, com: tuple[float, float, float] | None) -> Array:
+    """A body's centre of mass seen from above [2] m, kept because a mesh would be loaded anew for each question."""
+    return Body("body", "other", shape, com=com).planar_com
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Trajectory:
     def planar_com(self, body: str) -> Array:
         """Path of the centre of mass seen from above [T, 2] m; that of the frame where orientation is unknown."""
         position = self.position_world[body][:, :2]
-        offset = self.bodies[body].planar_com
+        offset = _planar_com(self.bodies[body].shape, self.bodies[body].com)
         if self.quaternion_world[body] is None or not np.any(offset):
             return position
         return np.asarray(position + rotate(np.broadcast_to(offset, position.shape), self.yaw(body)))

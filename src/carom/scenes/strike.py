@@ -18,7 +18,14 @@ KINEMATIC_MASS = 1000.0  #: [kg] a striker held by a stiff arm: so heavy that no
 #: Contact parameters of each teacher: MuJoCo's are Table I of CLASH.
 TEACHERS: Mapping[str, tuple[str, ...]] = {
     "mujoco": ("striker_friction", "ground_friction", "striker_damping", "ground_damping"),
-    "compliant": ("striker_friction", "ground_friction", "restitution", "contact_time", "tangential_stiffness"),
+    "compliant": (
+        "striker_friction",
+        "ground_friction",
+        "restitution",
+        "restitution_slope",
+        "contact_time",
+        "tangential_stiffness",
+    ),
 }
 
 

@@ -1,0 +1,246 @@
+"""`check` says what is wrong, where, and keeps quiet about what is not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from synthetic_recordings import BOX, CUBE, TOOL, Strike, quaternion_of, toss, two_discs
+
+from carom.recordings import Ground, Recordings, check, write
+
+STRIKE = Strike(duration=1.5)
+
+
+def with_path(trajectory, body, path):
+    return replace(trajectory, position_world={**trajectory.position_world, body: path})
+
+
+def with_turn(trajectory, body, quaternion):
+    return replace(trajectory, quaternion_world={**trajectory.quaternion_world, body: quaternion})
+
+
+def report_on(folder, *trajectories, **keywords):
+    bodies = keywords.pop("bodies", trajectories[0].bodies)
+    named = [replace(t, name=f"hit_{i:03d}.csv", bodies=bodies) for i, t in enumerate(trajectories)]
+    write(folder, Recordings(folder, bodies, tuple(named), **keywords))
+    return check(folder)
+
+
+def codes(report, *levels):
+    return {f.code for f in report.findings if f.level in (levels or ("error", "warning", "note"))}
+
+
+def test_clean_recordings_raise_no_alarm(tmp_path):
+    report = report_on(tmp_path / "hits", *(STRIKE.trajectory(seed) for seed in range(4)), gravity=9.81)
+    assert report.ok
+    assert codes(report, "error", "warning") == set()
+    assert report.rate == pytest.approx(200)
+    assert report.impacts == {"strike good": 4}
+    assert report.timing_jitter < 0.1
+    assert report.bodies["box"].position_noise == pytest.approx(1e-4, rel=0.25)
+    tosses = report_on(tmp_path / "tosses", *(toss(seed=seed) for seed in range(4)))
+    assert codes(tosses, "error", "warning") == set()
+    assert tosses.gravity == pytest.approx(9.81, abs=4 * tosses.gravity_std)
+    pairs = report_on(tmp_path / "pairs", *(two_discs(seed=seed)[0] for seed in range(3)))
+    assert codes(pairs, "error", "warning") == set()
+    assert "no-orientation" in codes(pairs, "note")
+
+
+def lose(t):
+    path = t.position_world["box"].copy()
+    path[20:30] = np.nan
+    turn = t.quaternion_world["box"].copy()
+    turn[20:30] = np.nan
+    return with_turn(with_path(t, "box", path), "box", turn)
+
+
+def spike(t):
+    path = t.position_world["tool"].copy()
+    path[30] += [0.0, 0.02, 0.0]
+    return with_path(t, "tool", path)
+
+
+def teleport(t):
+    path = t.position_world["box"].copy()
+    path[250:] += [0.3, 0.0, 0.0]
+    return with_path(t, "box", path)
+
+
+def freeze(t):
+    path = t.position_world["box"].copy()
+    turn = t.quaternion_world["box"].copy()
+    path[81:84], turn[81:84] = path[80], turn[80]
+    return with_turn(with_path(t, "box", path), "box", turn)
+
+
+def flip(t):
+    turn = t.quaternion_world["box"].copy()
+    turn[40:] *= -1
+    return with_turn(t, "box", turn)
+
+
+def stretch(t):
+    return with_turn(t, "box", t.quaternion_world["box"] * 1.004)
+
+
+def twist(t):
+    turn = t.quaternion_world["box"].copy()
+    turn[40] = quaternion_of(np.array([np.pi / 2]))[0]
+    return with_turn(t, "box", turn)
+
+
+def cut_out(t):
+    keep = np.r_[0:20, 32 : len(t)]
+    return replace(
+        t,
+        time=t.time[keep],
+        position_world={n: p[keep] for n, p in t.position_world.items()},
+        quaternion_world={n: q[keep] for n, q in t.quaternion_world.items()},
+    )
+
+
+def shake(t):
+    return replace(t, time=t.time + np.where(np.arange(len(t)) % 2, 0.3, -0.3) * t.period)
+
+
+def stop_target(t):
+    return with_path(t, "box", np.tile(t.position_world["box"][:1], (len(t), 1)))
+
+
+def pick_up(t):
+    path = t.position_world["box"].copy()
+    path[t.time > 1.3] += np.outer(t.time[t.time > 1.3] - 1.3, [0.5, 0.5, 0.0])
+    return with_path(t, "box", path)
+
+
+DEFECTS = {
+    "lost-samples": (lose, "hit_000.csv, row 22, column 'box.x': 3.3 % of the samples are lost; up to 10 in a row"),
+    "spike": (spike, "hit_000.csv, row 32, column 'tool.x': a sample jumps 19.8 mm away and back"),
+    "teleport": (teleport, "hit_000.csv, row 252, column 'box.x': the body leaps by 300 mm between two samples"),
+    "frozen": (freeze, "hit_000.csv, row 83, column 'box.x': the same pose is repeated while the body moves: 3 times"),
+    "quaternion-sign": (flip, "hit_000.csv, row 42, column 'box.qw': quaternions change sign (1 times)"),
+    "quaternion-norm": (stretch, "column 'box.qw': quaternions are not of unit length (off by 0.004)"),
+    "orientation-spike": (twist, "hit_000.csv, row 42, column 'box.qw': orientation jumps by 90 deg and back"),
+    "time-gap": (cut_out, "hit_000.csv, row 22, column 'time': a gap in time of 0.065 s"),
+    "irregular-rate": (shake, "hit_000.csv, column 'time': intervals between samples scatter by 0."),
+    "target-still": (stop_target, "hit_000.csv: 'box' never moves; nothing can be learned from it"),
+    "moves-again": (pick_up, "hit_000.csv: 'box' is moved again after it has come to rest"),
+    "ends-moving": (lambda t: t.until(0.6), "hit_000.csv: the record ends while 'box' still moves"),
+    "no-striker": (
+        lambda t: with_path(t, "tool", t.position_world["tool"] + [0.5, 0, 0]),
+        "hit_000.csv: 'box' is set in motion with no body near it",
+    ),
+    "striker-far": (
+        lambda t: with_path(t, "tool", t.position_world["tool"] + [0.5, 0, 0]),
+        "hit_000.csv: 'tool' never comes nearer to 'box' than 0.3",
+    ),
+    "overlap": (
+        lambda t: with_path(t, "tool", np.zeros((len(t), 3))),
+        "hit_000.csv: 'box' and 'tool' overlap by 11",
+    ),
+    "length-unit": (
+        lambda t: with_path(t, "box", t.position_world["box"] * 1000 + 300),
+        "hit_000.csv, column 'box.x': 'box' is",
+    ),
+    "time-unit": (lambda t: replace(t, time=t.time * 1000), "hit_000.csv, column 'time': samples are 5 s apart"),
+    "velocity-unit": (
+        lambda t: replace(t, angular_velocity_world={"box": np.outer((t.time > 0.3), [0.0, 0.0, np.rad2deg(2.0)])}),
+        "hit_000.csv, column 'box.wx': recorded velocities are 57",
+    ),
+    "part-tracked": (
+        lambda t: with_path(t, "tool", np.where(t.time[:, None] > 0.5, np.nan, t.position_world["tool"])),
+        "hit_000.csv, column 'tool.x': 'tool' is not tracked for 1.00 s at the record's ends",
+    ),
+}
+
+
+@pytest.mark.parametrize("code", DEFECTS)
+def test_defect_is_found_where_it_is(tmp_path, code):
+    change, expected = DEFECTS[code]
+    report = report_on(tmp_path, change(STRIKE.trajectory()))
+    found = [f for f in report.findings if f.code == code]
+    assert found, report.findings
+    message = found[0].message
+    assert message.startswith(expected) or expected in message
+    assert found[0].file == "hit_000.csv"
+    assert code not in codes(report_on(tmp_path / "clean", STRIKE.trajectory()))
+
+
+def test_a_file_at_another_rate(tmp_path):
+    report = report_on(tmp_path, STRIKE.trajectory(), STRIKE.trajectory(1), replace(STRIKE, rate=100.0).trajectory())
+    (finding,) = [f for f in report.findings if f.code == "other-rate"]
+    assert finding.message == "hit_002.csv, column 'time': sampled at 100 Hz, most files at 200 Hz"
+
+
+def test_beating_clocks_are_named(tmp_path):
+    report = report_on(tmp_path, *(replace(STRIKE, clock=0.35).trajectory(seed) for seed in range(3)))
+    (finding,) = [f for f in report.findings if f.code == "sample-times"]
+    assert "two clocks beat" in finding.message
+    assert report.settle == 0.030
+    assert 0.015 < report.beat_period < 0.03
+
+
+def test_the_same_finding_is_said_once(tmp_path):
+    report = report_on(tmp_path, *(flip(STRIKE.trajectory(seed)) for seed in range(5)))
+    (finding,) = [f for f in report.findings if f.code == "quaternion-sign"]
+    assert finding.count == 5
+    assert finding.message.endswith("in 5 of 5 files (hit_000.csv, hit_001.csv, hit_002.csv, ...)")
+
+
+@pytest.mark.parametrize(("scale", "word"), [(0.98, "2.0 % too short"), (1.03, "3.0 % too long")])
+def test_lengths_off_by_a_little_show_in_free_fall(tmp_path, scale, word):
+    report = report_on(tmp_path, *(toss(scale=scale, seed=seed) for seed in range(6)))
+    (finding,) = [f for f in report.findings if f.code == "gravity"]
+    assert report.gravity == pytest.approx(9.81 * scale, abs=0.02)
+    assert f"lengths {word} would explain it (multiply them by {1 / scale:.2f}" in finding.message
+    assert "or times too" in finding.message
+    (height,) = [f for f in report.findings if f.code == "ground-height"]
+    assert f"the centre lies at {0.05 * scale:.4f} m where the shape gives 0.0500 m" in height.message
+
+
+def test_gravity_is_held_against_the_stated_one(tmp_path):
+    tosses = [toss(gravity=1.62, seed=seed) for seed in range(3)]
+    assert "gravity" not in codes(report_on(tmp_path / "moon", *tosses, gravity=1.62))
+    assert "gravity" in codes(report_on(tmp_path / "earth", *tosses))
+    wrong = report_on(tmp_path / "mm", *tosses, gravity=9810.0)
+    assert "gravity: 9810 is stated; it is read in m/s^2 always" in [f.message for f in wrong.findings]
+
+
+def test_stated_ground_and_tilt(tmp_path):
+    lean = Rotation.from_euler("x", 1.0, degrees=True).as_quat()[[3, 0, 1, 2]]
+    tosses = [with_turn(toss(seed=s), "cube", np.tile(lean, (len(toss(seed=s)), 1))) for s in range(4)]
+    report = report_on(tmp_path, *tosses, ground=Ground(height=0.002))
+    messages = {f.code: f.message for f in report.findings}
+    assert "bodies rest 2.0 mm below the stated ground" in messages["ground-height"]
+    assert "bodies at rest lean by 1.00 degrees" in messages["ground-tilt"]
+    assert "the ground falls towards" in messages["ground-tilt"]
+    assert report.ground_tilt == pytest.approx(np.deg2rad(1.0), rel=1e-3)
+
+
+def test_what_the_header_lacks(tmp_path):
+    light = {"box": replace(BOX, mass=None), "tool": TOOL}
+    report = report_on(tmp_path / "a", STRIKE.trajectory(), bodies=light)
+    assert "the mass of target 'box' is not stated; energies and impulses need it" in [
+        f.message for f in report.findings
+    ]
+    grams = report_on(tmp_path / "b", STRIKE.trajectory(), bodies={"box": replace(BOX, mass=500.0), "tool": TOOL})
+    assert "'box' has a mass of 500 kg; are these grams?" in [f.message for f in grams.findings]
+    bare = report_on(tmp_path / "c", STRIKE.trajectory(), bodies={"box": replace(BOX, shape=None), "tool": TOOL})
+    assert "no-shape" in codes(bare, "warning")
+    nobody = report_on(tmp_path / "d", STRIKE.trajectory(), bodies={"box": replace(BOX, role="other"), "tool": TOOL})
+    assert "no-target" in codes(nobody, "error")
+
+
+def test_report_as_plain_values(tmp_path):
+    report = report_on(tmp_path, toss(seed=1), bodies={"cube": CUBE})
+    plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert plain["readable"] == 1
+    assert plain["timing_jitter"] is None
+    assert plain["bodies"]["cube"]["role"] == "target"
+    assert {"level", "code", "message", "file", "row", "column", "count"} == set(
+        (plain["findings"] or [dict.fromkeys(("level", "code", "message", "file", "row", "column", "count"))])[0]
+    )
