@@ -5,6 +5,7 @@ from carom.recordings.findings import BodySummary, CheckReport, Finding
 from carom.recordings.folder import read
 from carom.recordings.impact import BodyMotion, Impact
 from carom.recordings.native import read_native
+from carom.recordings.scene import check_scene, facing, scene_of
 from carom.recordings.segment import Phase, find_impacts, resting_pose, segment
 from carom.recordings.strikes import approaches, strike_impacts
 from carom.recordings.trajectory import Ground, Recordings, Trajectory, Units
@@ -23,10 +24,13 @@ __all__ = [
     "Units",
     "approaches",
     "check",
+    "check_scene",
+    "facing",
     "find_impacts",
     "read",
     "read_native",
     "resting_pose",
+    "scene_of",
     "segment",
     "strike_impacts",
     "write",

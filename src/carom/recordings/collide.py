@@ -23,6 +23,7 @@ from carom.recordings.motion import (
 )
 from carom.recordings.quality import judge_strike
 from carom.recordings.trajectory import Trajectory
+from carom.state import Array
 
 UNRELIABLE_TIMES = 0.1  #: sample periods of timing jitter above which the first instants cannot be resolved
 BLIND_SETTLE = 0.030  #: [s] after first motion, from where states are trusted when sample times are not
@@ -43,13 +44,23 @@ def approach_fit(trajectory: Trajectory, body: str, before: float, at: float) ->
     for span in PRE_SPANS:
         wanted = max(int((trajectory.time[rows] >= before - span).sum()), 6)
         index = rows[-wanted:]
-        fit = fit_robust(trajectory.time[index], samples[index], at, order=2, noise=noise)
+        fit = _straight_or_bent(trajectory.time[index], samples[index], at, noise)
         error, speed = float(np.linalg.norm(fit.velocity_std[:2])), float(np.linalg.norm(fit.velocity[:2]))
         if best is None or error < float(np.linalg.norm(best.velocity_std[:2])):
             best = fit
         if not error > GOOD_VELOCITY * speed:
             break
     return fit_polynomial(trajectory.time[:0], samples[:0], at) if best is None else best
+
+
+def _straight_or_bent(time: Array, samples: Array, at: float, noise: Array) -> LocalFit:
+    """A line, unless a parabola explains the path much better: carried to its end, a line is known twice as well."""
+    straight, bent = (fit_robust(time, samples, at, order=order, noise=noise) for order in (1, 2))
+    count = max(min(straight.count, bent.count), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = 2 * count * np.log(straight.residual_rms[:2] / bent.residual_rms[:2])
+    # two more numbers (x and y) must pay for themselves, and clearly so (Bayesian information criterion)
+    return bent if float(np.nansum(gain)) > 2 * np.log(count) + 6 else straight
 
 
 def nearest_striker(trajectory: Trajectory, target: str, time: float) -> tuple[str, float, LocalFit] | None:

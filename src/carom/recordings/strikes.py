@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from carom.recordings.collide import approach_fit
@@ -34,27 +36,42 @@ def strike_impacts(
 ) -> tuple[Impacts, Skipped]:
     """The first strike of every recording as arrays, and (file, reason) of those that cannot be used."""
     kept: list[Impact] = []
+    before: list[Before] = []
     skipped: list[tuple[str, str]] = []
     for trajectory in recordings.trajectories:
         strike, reason = first_strike(trajectory, settle=settle, span=span)
-        if strike is None:
-            skipped.append((trajectory.name, reason))
-        else:
-            kept.append(strike)
-    rows = [i.striker_pre for i in kept if i.striker_pre is not None]
-    strikes = Strikes(
-        target_pose=_rows([i.pre.planar_pose for i in kept]),
-        target_velocity=_rows([i.pre.planar_velocity for i in kept]),
-        striker_pose=_rows([motion.planar_pose for motion in rows]),
-        striker_velocity=_rows([motion.planar_velocity for motion in rows]),
+        if strike is None or strike.striker is None:
+            skipped.append((trajectory.name, reason or "no striker was near"))
+            continue
+        kept.append(strike)
+        before.append(_before(trajectory, strike.target, strike.striker, strike.time, strike.time))
+    post = np.array([i.post.planar_velocity for i in kept]).reshape(-1, 3)
+    post_std = np.array([i.post.planar_velocity_std for i in kept]).reshape(-1, 3)
+    return Impacts(_as_strikes(before), post, post_std, tuple(i.trajectory for i in kept)), tuple(skipped)
+
+
+@dataclass(frozen=True)
+class Before:
+    """Target and striker as they touch, from samples before the contact."""
+
+    target: LocalFit
+    striker: LocalFit
+    lean: Array  #: [2] of the striker's vertical axis along world x and y [rad]; zero if not measured
+
+
+def _as_strikes(rows: list[Before]) -> Strikes:
+    pose = [0, 1, 5]
+
+    def stack(values: list[Array], width: int = 3) -> Array:
+        return np.array(values, dtype=np.float64).reshape(-1, width)
+
+    return Strikes(
+        target_pose=stack([r.target.value[pose] for r in rows]),
+        target_velocity=stack([r.target.velocity[[3, 4, 5]] for r in rows]),
+        striker_pose=stack([r.striker.value[pose] for r in rows]),
+        striker_velocity=stack([r.striker.velocity[pose] for r in rows]),
+        posture=stack([np.array([r.striker.value[2], *r.lean, r.striker.velocity[2]]) for r in rows], 4),
     )
-    post = _rows([i.post.planar_velocity for i in kept])
-    post_std = _rows([i.post.planar_velocity_std for i in kept])
-    return Impacts(strikes, post, post_std, tuple(i.trajectory for i in kept)), tuple(skipped)
-
-
-def _rows(values: list[Array]) -> Array:
-    return np.array(values, dtype=np.float64).reshape(-1, 3)
 
 
 def approaches(recordings: Recordings) -> tuple[Strikes, tuple[str, ...], Skipped]:
@@ -63,7 +80,7 @@ def approaches(recordings: Recordings) -> tuple[Strikes, tuple[str, ...], Skippe
     Only samples before the contact are used. Where the recording goes on beyond it, the target's first motion
     says when to stop; where it ends before, the bodies are carried on until their outlines touch.
     """
-    found: list[list[LocalFit]] = []
+    found: list[Before] = []
     names: list[str] = []
     skipped: list[tuple[str, str]] = []
     for trajectory in recordings.trajectories:
@@ -73,24 +90,17 @@ def approaches(recordings: Recordings) -> tuple[Strikes, tuple[str, ...], Skippe
         else:
             found.append(fits)
             names.append(trajectory.name)
-    pose = [0, 1, 5]
-    strikes = Strikes(
-        target_pose=_rows([target.value[pose] for target, _ in found]),
-        target_velocity=_rows([target.velocity[[3, 4, 5]] for target, _ in found]),
-        striker_pose=_rows([striker.value[pose] for _, striker in found]),
-        striker_velocity=_rows([striker.velocity[pose] for _, striker in found]),
-    )
-    return strikes, tuple(names), tuple(skipped)
+    return _as_strikes(found), tuple(names), tuple(skipped)
 
 
-def _approach(trajectory: Trajectory) -> tuple[list[LocalFit] | None, str]:
+def _approach(trajectory: Trajectory) -> tuple[Before | None, str]:
     """Fits of target and striker at contact, from samples before it."""
     if not trajectory.targets:
         return None, "no body has the role 'target'"
     strike = next((i for i in find_impacts(trajectory) if i.kind == "strike" and i.striker is not None), None)
     if strike is not None and strike.striker is not None:
         target, striker, stop = strike.target, strike.striker, strike.time
-        return _states(trajectory, target, striker, stop, stop), ""
+        return _before(trajectory, target, striker, stop, stop), ""
     target = trajectory.targets[0]
     end = float(trajectory.time[-1]) + 1e-9
     best: tuple[float, str] | None = None
@@ -102,10 +112,10 @@ def _approach(trajectory: Trajectory) -> tuple[list[LocalFit] | None, str]:
             best = (touch, name)
     if best is None:
         return None, f"no body comes to touch '{target}' within {LOOK_AHEAD:g} s of the record's end"
-    return _states(trajectory, target, best[1], end, best[0]), ""
+    return _before(trajectory, target, best[1], end, best[0]), ""
 
 
-def _states(trajectory: Trajectory, target: str, striker: str, before: float, at: float) -> list[LocalFit]:
+def _before(trajectory: Trajectory, target: str, striker: str, before: float, at: float) -> Before:
     samples = planar_samples(trajectory, target)
     rows = np.flatnonzero(measured_rows(samples) & (trajectory.time < before) & (trajectory.time >= before - 0.1))
     still = fit_polynomial(trajectory.time[rows], samples[rows], at, order=1)
@@ -126,12 +136,25 @@ def _states(trajectory: Trajectory, target: str, striker: str, before: float, at
         )
     else:
         own = approach_fit(trajectory, target, before, at)
-    return [own, approach_fit(trajectory, striker, before, at)]
+    return Before(own, approach_fit(trajectory, striker, before, at), _lean(trajectory, striker, before))
+
+
+def _lean(trajectory: Trajectory, body: str, before: float) -> Array:
+    """Mean lean of a body's vertical axis over the last 0.1 s before `before` [2] [rad]."""
+    quaternion = trajectory.quaternion_world[body]
+    if quaternion is None:
+        return np.zeros(2)
+    rows = (trajectory.time < before) & (trajectory.time >= before - 0.1) & np.isfinite(quaternion).all(axis=-1)
+    if not rows.any():
+        return np.zeros(2)
+    w, x, y, z = (quaternion[rows] / np.linalg.norm(quaternion[rows], axis=-1, keepdims=True)).T
+    return np.array([np.mean(2 * (x * z + w * y)), np.mean(2 * (y * z - w * x))])
 
 
 def _touch_time(trajectory: Trajectory, target: str, striker: str, before: float) -> float | None:
     """When the outlines touch if both bodies go on as they did before `before`."""
-    fits = _states(trajectory, target, striker, before, before)
+    state = _before(trajectory, target, striker, before, before)
+    fits = [state.target, state.striker]
     if any(fit.count < 4 or not np.isfinite(fit.velocity[:2]).all() for fit in fits):
         return None
     ahead = np.linspace(-0.02, LOOK_AHEAD, 521)

@@ -1,1 +1,5 @@
-"""What is simulated: bodies, shapes and scenes with roles."""
+"""What is simulated: bodies, shapes and scenes with roles; by name, from a file, or from recordings' bodies."""
+
+from carom.scenes.load import load_scene, save_scene, scene_from_bodies, scene_from_dict, scene_to_dict
+
+__all__ = ["load_scene", "save_scene", "scene_from_bodies", "scene_from_dict", "scene_to_dict"]

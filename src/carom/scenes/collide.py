@@ -60,7 +60,8 @@ def touching(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -
     towards = velocity / np.maximum(speed, 1e-9)
     width = np.broadcast_to(np.asarray(geometry.get("face_width", scene.striker.width or 0.0)), (len(local),))
     reach = 4 * float(np.ptp(scene.outline.vertices, axis=0).max())
-    local = local - towards * reach  # from well outside: advance by the gap until it is closed
+    ahead = ((local - scene.outline.vertices.mean(axis=0)) * towards).sum(axis=-1, keepdims=True)
+    local = local - towards * (ahead + reach)  # from well outside: advance by the gap until it is closed
     travelled = np.zeros(len(local))
     for _ in range(80):
         gap = striker_gap(scene, scene.outline, local, direction, width)
@@ -83,7 +84,7 @@ def striker_gap(scene: StrikeScene, outline: Outline, face: Array, direction: Ar
     rel = outline.vertices[None] - face[:, None]  # the target's corners against the face
     along = np.clip((rel * side[:, None]).sum(-1), -width[:, None] / 2, width[:, None] / 2)
     offset = rel - along[..., None] * side[:, None]
-    return np.minimum(best, np.linalg.norm(offset, axis=-1).min(axis=1))
+    return np.asarray(np.minimum(best, np.linalg.norm(offset, axis=-1).min(axis=1)))
 
 
 class Collider:
@@ -97,7 +98,9 @@ class Collider:
                     "face_width", "face_tilt", "face_offset", "com_x", "com_y"}  # fmt: skip
         for p in self.parameters:
             if p.name not in writable:
-                raise SceneError(f"parameter '{p.name}' has no meaning in MuJoCo; it takes: {', '.join(sorted(writable))}")
+                raise SceneError(
+                    f"parameter '{p.name}' has no meaning in MuJoCo; it takes: {', '.join(sorted(writable))}"
+                )
 
     def run(self, strikes: Strikes, values: Array) -> Collisions:
         """Simulate each strike with its row of `values` [N, P] until separation."""
@@ -177,20 +180,22 @@ class Collider:
         return post, status, seconds
 
     def _write_state(self, batch: Batch, strikes: Strikes, geometry: dict[str, Array], com: Array) -> None:
-        """Put target and striker where they just touch, in the target's frame: the impact doesn't know where north is."""
+        """Put target and striker where they just touch, in the target's frame: an impact knows no north."""
         face, direction = touching(self.scene, strikes, geometry)
         yaw = strikes.target_pose[:, 2]
         velocity = rotate(strikes.striker_velocity[:, :2], -yaw)
         speed = np.maximum(np.linalg.norm(velocity, axis=-1, keepdims=True), 1e-9)
         face = face - velocity / speed * CLEARANCE
-        # the velocity recorded is the frame's; the face's differs where the striker turns
+        # the velocity recorded is the frame's; that of a face that is offset differs where the striker turns
+        arm = rotate(face_pose(self.scene, strikes, geometry)[0] - strikes.striker_pose[:, :2], -yaw)
+        turning = strikes.striker_velocity[:, 2]
         qpos, qvel = batch.bind("qpos"), batch.bind("qvel")
         qpos[:, :2] = 0.0
         qpos[:, 7:9], qpos[:, 9] = face, direction
         spin = strikes.target_velocity[:, 2]
         frame_velocity = rotate(strikes.target_velocity[:, :2], -yaw) - _cross(spin, com)
         qvel[:, :2], qvel[:, 5] = frame_velocity, spin
-        qvel[:, 6:8], qvel[:, 8] = velocity, strikes.striker_velocity[:, 2]
+        qvel[:, 6:8], qvel[:, 8] = velocity + _cross(turning, arm), turning
         self._yaw = yaw
 
     def _velocity(self, batch: Batch, rows: np.ndarray, qvel: Array, com: Array) -> Array:
@@ -205,5 +210,3 @@ class Collider:
 def _cross(spin: Array, arm: Array) -> Array:
     """Velocity [N, 2] of a point at `arm` [N, 2] on a body that spins [N]."""
     return np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)
-
-

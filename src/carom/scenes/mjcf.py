@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from carom.errors import SceneError, unknown_name
+from carom.scenes.meshes import fill_triangles, hull_outline, refuse_hollow
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
 
@@ -54,7 +56,9 @@ def strike_spec(scene: StrikeScene) -> mujoco.MjSpec:
     striker.explicitinertial = True
     striker.mass, striker.inertia, striker.ipos = mass, [mass * 1e-2] * 3, [0, 0, 0]
     for name in ("striker", "ground"):
-        spec.add_pair(name=name, geomname1=name, geomname2="target", condim=4 if name == "ground" else 3)
+        # No torsional friction on the ground: the spread of the contact points resists spin already, and in a cone
+        # with little sliding friction MuJoCo's default 5 mm takes more spin from the target than physics allows.
+        spec.add_pair(name=name, geomname1=name, geomname2="target", condim=3)
     spec.add_sensor(
         name="touch", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=mujoco.mjtObj.mjOBJ_GEOM, objname="striker",
         reftype=mujoco.mjtObj.mjOBJ_GEOM, refname="target", intprm=[1, 0, 1],
@@ -88,7 +92,7 @@ def bodies_from_mjcf(path: Path, roles: dict[str, str]) -> dict[str, Body]:
     except ValueError as error:
         raise SceneError(f"MJCF file {path} does not load: {str(error).splitlines()[0]}") from error
     names = [model.body(i).name for i in range(1, model.nbody)]
-    bodies = {}
+    bodies: dict[str, Body] = {}
     for role in ("target", "striker"):
         if role not in roles:
             raise SceneError(f"roles: '{role}' is missing; name one of the bodies of {path.name}: {', '.join(names)}")
@@ -102,26 +106,53 @@ def _body_from_model(model: mujoco.MjModel, name: str, role: str) -> Body:
     body = model.body(name)
     points, kinds = [], []
     first, count = int(body.geomadr[0]), int(body.geomnum[0])
-    for i in range(first, first + count):
+    geoms = [i for i in range(first, first + count) if model.geom_contype[i] or model.geom_conaffinity[i]]
+    for i in geoms or range(first, first + count):  # what is there for the eye only doesn't collide
         kinds.append(mujoco.mjtGeom(model.geom_type[i]))
         points.append(_geom_points(model, i))
     if not points:
         raise SceneError(f"body '{name}' of the MJCF has no geom: it cannot be the {role}")
     free = bool(body.dofnum[0])
+    if role == "target" and not free:
+        raise SceneError(f"body '{name}' of the MJCF has no joint: a target must be free to move (add <freejoint/>)")
     mass = float(body.mass[0]) if free else None
-    inertia = (float(body.inertia[0]), float(body.inertia[1]), float(body.inertia[2]))
+    inertia = _axis_inertia(body)
     com = (float(body.ipos[0]), float(body.ipos[1]), float(body.ipos[2]))
-    if kinds == [mujoco.mjtGeom.mjGEOM_SPHERE] or kinds == [mujoco.mjtGeom.mjGEOM_CYLINDER]:
+    if _is_round(model, geoms[0] if geoms else first, kinds, name, role):
         kind = "sphere" if kinds == [mujoco.mjtGeom.mjGEOM_SPHERE] else "cylinder"
-        size = model.geom_size[first]
+        size = model.geom_size[geoms[0] if geoms else first]
         shape = Shape(kind, radius=float(size[0]), height=None if kind == "sphere" else 2 * float(size[1]))
         return Body(name, role, shape, mass, inertia if free else None, com)
-    from scipy.spatial import ConvexHull
-
+    if role == "target":
+        seen = np.concatenate([fill_triangles(p[:, :2]) for p in points])
+        refuse_hollow(f"body '{name}'", seen, "keep the one convex geom that is struck")
     cloud = np.concatenate(points)
-    outline = cloud[ConvexHull(cloud[:, :2]).vertices][:, :2]
-    shape = Shape("extruded", outline=tuple(map(tuple, outline.tolist())), height=float(np.ptp(cloud[:, 2])))
+    shape = Shape("extruded", outline=hull_outline(cloud[:, :2]), height=float(np.ptp(cloud[:, 2])))
     return Body(name, role, shape, mass, inertia if free else None, com)
+
+
+def _is_round(model: mujoco.MjModel, geom: int, kinds: list[mujoco.mjtGeom], name: str, role: str) -> bool:
+    """Whether a body is one sphere or one upright cylinder, around its own origin."""
+    rotation = np.empty(9)
+    mujoco.mju_quat2Mat(rotation, model.geom_quat[geom])
+    upright = kinds == [mujoco.mjtGeom.mjGEOM_CYLINDER] and abs(rotation[8]) > 1 - 1e-6
+    if not (kinds == [mujoco.mjtGeom.mjGEOM_SPHERE] or upright):
+        return False
+    offset = float(np.linalg.norm(model.geom_pos[geom][:2]))
+    if role == "striker" and offset > 1e-9:
+        raise SceneError(
+            f"body '{name}': its round geom stands {offset:g} m off the body's origin; move the body there"
+        )
+    return offset <= 1e-9
+
+
+def _axis_inertia(body: Any) -> tuple[float, float, float]:
+    """Moments of inertia about the body's own axes [kg m^2]: MuJoCo's principal ones come in an order of its own."""
+    rotation = np.empty(9)
+    mujoco.mju_quat2Mat(rotation, body.iquat)
+    axes = rotation.reshape(3, 3)
+    x, y, z = np.diag(axes @ np.diag(body.inertia) @ axes.T)
+    return float(x), float(y), float(z)
 
 
 def _geom_points(model: mujoco.MjModel, geom: int) -> np.ndarray:

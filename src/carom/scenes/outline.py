@@ -45,7 +45,8 @@ class Outline:
         distance = np.mod(distance, cumulative[-1])
         index = np.clip(np.searchsorted(cumulative, distance, side="right") - 1, 0, len(edge) - 1)
         fraction = ((distance - cumulative[index]) / self.lengths[index])[:, None]
-        return self.vertices[index] + fraction * edge[index], _unit((1 - fraction) * start[index] + fraction * end[index])
+        normal = _unit((1 - fraction) * start[index] + fraction * end[index])
+        return self.vertices[index] + fraction * edge[index], normal
 
     def nearest(self, points: Array) -> tuple[Array, Array]:
         """The boundary point nearest to each of `points` [N, 2], and the outward normal there [N, 2].
@@ -66,8 +67,8 @@ class Outline:
         away = points - closest
         outside = (rel * normal).sum(-1).max(axis=1) > 1e-9
         at_end = (fraction[:, 0] <= 1e-12) | (fraction[:, 0] >= 1 - 1e-12)
-        sharp = np.where(fraction[:, 0] < 0.5, _differs(start[best], normal[best]), _differs(end[best], normal[best]))
-        corner = outside & at_end & ~sharp & (np.linalg.norm(away, axis=-1) > 1e-9)
+        curve = np.where(fraction[:, 0] < 0.5, _differs(start[best], normal[best]), _differs(end[best], normal[best]))
+        corner = outside & at_end & ~curve & (np.linalg.norm(away, axis=-1) > 1e-9)
         blended[corner] = _unit(away[corner])
         return closest, blended
 
@@ -80,7 +81,7 @@ class Outline:
         closest, _ = self.nearest(points)
         distance = np.linalg.norm(points - closest, axis=-1)
         inside = ((points[:, None, :] - self.vertices[None]) * self._edges[1]).sum(-1).max(axis=1) < 0
-        return np.where(inside, -distance, distance)
+        return np.asarray(np.where(inside, -distance, distance))
 
 
 def _unit(vectors: Array) -> Array:

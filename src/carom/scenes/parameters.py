@@ -57,7 +57,7 @@ KNOWN: Mapping[str, Parameter] = {
         _p("striker_damping", "1", 0.1, 3.0, 1.0, True, "e_1: damping ratio of the striker-target contact"),
         _p("ground_damping", "1", 0.1, 3.0, 1.0, True, "e_2: damping ratio of the ground-target contact"),
         _p("restitution", "1", 0.02, 0.98, 0.5, False, "speed kept along the normal (analytic teacher)"),
-        _p("restitution_slope", "1", 0.0, 0.3, 0.1, False, "p in e = restitution * (speed / 0.5 m/s)^-p (analytic teacher)"),
+        _p("restitution_slope", "1", 0.0, 0.3, 0.1, False, "p in e = restitution * (speed / 0.5 m/s)^-p (analytic)"),
         _p("contact_time", "s", 0.002, 0.03, 0.006, True, "duration of a central impact (analytic teacher)"),
         _p("tangential_stiffness", "1", 0.2, 2.0, 1.0, True, "tangential over normal stiffness (analytic teacher)"),
         _p("striker_mass", "kg", 1.0, 20.0, 4.0, True, "effective mass of the striker and its arm"),

@@ -76,7 +76,7 @@ class StrikeScene:
         if not self.striker.flat:
             for p in self.unknown:
                 if p.name in ("face_width", "face_tilt"):
-                    raise SceneError(f"scene '{self.name}': '{p.name}' needs a striker with a flat face, this one is round")
+                    raise SceneError(f"scene '{self.name}': '{p.name}' needs a flat face, this striker is round")
 
     @cached_property
     def outline(self) -> Outline:

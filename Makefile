@@ -1,0 +1,53 @@
+# `make demo` and `make test` are all a fresh clone needs; both make their own .venv first.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+# Folder with the public recordings (CONTRIBUTING.md says where to get them); benchmarks on real data need it.
+DATA ?= $(CAROM_DATA)
+
+.PHONY: demo test lint bench docs clean
+.DELETE_ON_ERROR:
+
+# Stamps: nothing is installed again until pyproject.toml or constraints.txt change.
+$(VENV)/.installed-core: pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@echo "installing carom into $(VENV); the first time this takes some minutes"
+	@$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@echo "installing carom and what its tests need into $(VENV); the first time this takes some minutes"
+	@$(INSTALL) -e ".[dev,mjx]"
+	@touch $(VENV)/.installed-core $@
+
+demo: $(VENV)/.installed-core
+	$(BIN)/carom demo --out out/demo
+	@echo "report: out/demo/report.html"
+
+# One thread each for two workers: together they use two cores, and more threads would only wait for each other.
+test: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/carom bench distill
+	$(BIN)/carom bench impact-accuracy
+ifneq ($(strip $(DATA)),)
+	$(BIN)/carom bench robot-hits --data $(DATA)/robot_hits
+else
+	@echo "robot-hits was not run: it needs real recordings (make bench DATA=FOLDER, or set CAROM_DATA)"
+endif
+
+docs: $(VENV)/.installed-core
+	$(BIN)/python -m carom.bench.results
+
+clean:
+	rm -rf out/demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

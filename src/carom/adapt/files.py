@@ -1,0 +1,72 @@
+"""Corrected impact models on disk: the base models' folder plus what the recordings added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from carom.adapt.members import Members
+from carom.adapt.model import AdaptedModel
+from carom.adapt.paper import TunedModel
+from carom.adapt.process import HYPER, Standard
+from carom.distill.files import write_tensors, load_bases, load_tensors, read_header, save_bases
+from carom.errors import ModelError
+from carom.state import Impacts, Strikes
+
+CORRECTION = "correction.safetensors"
+_STRIKES = ("target_pose", "target_velocity", "striker_pose", "striker_velocity", "posture")
+
+
+def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mapping[str, Any]) -> None:
+    """Write a corrected model; the header is written last, so a folder with one is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(model, TunedModel):
+        write_tensors(folder / CORRECTION, {"values": torch.as_tensor(model.values)})
+        save_bases(folder, [model.base], made_by=made_by, extra={"correction": {"kind": "paper"}})
+        return
+    tensors = {f"train.{name}": torch.as_tensor(getattr(model.train.strikes, name)) for name in _STRIKES}
+    tensors |= {"train.post": torch.as_tensor(model.train.post), "train.post_std": torch.as_tensor(model.train.post_std)}
+    for kind in ("posture", "contact"):
+        standard: Standard = getattr(model, kind)
+        tensors |= {f"{kind}.{f}": torch.as_tensor(getattr(standard, f)) for f in ("mean", "scale", "keep")}
+    members = model.members
+    tensors |= {"members.values": torch.as_tensor(members.values), "members.weights": torch.as_tensor(members.weights)}
+    write_tensors(folder / CORRECTION, tensors)
+    correction = {
+        "kind": "default",
+        "hyper": model.hyper,
+        "evidence": model.evidence,
+        "names": list(model.train.names),
+    }
+    save_bases(folder, [model.base], made_by=made_by, extra={"correction": correction})
+
+
+def load_model(folder: Path) -> AdaptedModel | TunedModel:
+    """A corrected model from its folder; raises by name if it is damaged or was never corrected."""
+    header = read_header(folder)
+    correction = header.get("correction")
+    if not isinstance(correction, dict):
+        raise ModelError(f"{folder} holds a base model, not yet corrected; run: carom adapt {folder} RECORDINGS --out DIR")
+    base = load_bases(folder)[0]
+    tensors = {k: v.double().numpy() for k, v in load_tensors(folder / CORRECTION).items()}
+    try:
+        if correction["kind"] == "paper":
+            return TunedModel(base, tensors["values"])
+        members = Members(tensors["members.values"], tensors["members.weights"])
+        fitting = members.values.shape == (len(members.weights), len(base.parameters))
+        if not fitting or not np.isfinite(members.values).all():
+            raise ModelError(f"{folder / CORRECTION}: members do not fit the base model's parameters")
+        standards = {
+            kind: Standard(*(tensors[f"{kind}.{f}"] for f in ("mean", "scale", "keep"))) for kind in ("posture", "contact")
+        }
+        strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
+        train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))
+        hyper = {name: float(correction["hyper"][name]) for name in HYPER}
+        evidence = {str(name): float(v) for name, v in correction["evidence"].items()}
+    except (KeyError, AttributeError, TypeError, ValueError) as error:
+        raise ModelError(f"{folder} is damaged: {type(error).__name__} {error}") from error
+    return AdaptedModel(base, members, standards["posture"], standards["contact"], hyper, train, evidence)

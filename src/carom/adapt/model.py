@@ -1,0 +1,141 @@
+"""Impact models that predict real strikes: base models corrected with a handful of real impacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from carom.adapt.members import Members, outcomes, plausible_members
+from carom.adapt.process import (
+    CONTACT_FLOORS,
+    POSTURE_FLOORS,
+    Points,
+    Standard,
+    condition,
+    contact_columns,
+    fit_hyper,
+    posture_columns,
+    standardise,
+)
+from carom.distill.frames import Frames, contact_frames, to_local, to_world
+from carom.distill.model import BaseModel
+from carom.errors import CaromError
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Impacts, Strikes
+
+CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted outcomes of N strikes."""
+
+    post: Array  #: [N, 3] vx, vy, wz of the target's centre of mass, world frame [m/s, m/s, rad/s]
+    post_std: Array  #: [N, 3] standard deviation of each; NaN where the method has none
+    known: Array  #: [N] 1 where the strike is within what the model has learned, 0 elsewhere
+
+
+class ImpactModel(Protocol):
+    """Anything that predicts the outcome of strikes from what is known before contact."""
+
+    def predict(self, strikes: Strikes) -> Prediction: ...
+
+
+@dataclass(frozen=True)
+class AdaptedModel:
+    """A base model corrected with real impacts: Carom's default impact model."""
+
+    base: BaseModel
+    members: Members
+    posture: Standard
+    contact: Standard
+    hyper: dict[str, float]
+    train: Impacts
+    evidence: dict[str, float]  #: logarithm of each teacher's evidence; the base model is the one with the greatest
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self.base.scene
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        """Outcomes of strikes, with their uncertainty."""
+        parts = [self._predict(strikes[i : i + CHUNK]) for i in range(0, max(len(strikes), 1), CHUNK)]
+        return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
+
+    def _predict(self, strikes: Strikes) -> Prediction:
+        known, local, measured = self._training()
+        frames = contact_frames(self.scene, strikes)
+        mean, covariance = condition(self.hyper, known, local, measured, self._points(frames, strikes))
+        std = _world_std(self.scene, frames, covariance)
+        return Prediction(to_world(self.scene, frames, mean), std, within_learned(self.scene, frames))
+
+    def _training(self) -> tuple[Points, Array, Array]:
+        frames = contact_frames(self.scene, self.train.strikes)
+        local = to_local(self.scene, frames, self.train.post)
+        return self._points(frames, self.train.strikes), local, measured_variance(self.scene, frames, self.train)
+
+    def _points(self, frames: Frames, strikes: Strikes) -> Points:
+        out, weights = outcomes(self.base, frames, self.members.values), self.members.weights
+        mean = np.einsum("m,mnc->nc", weights, out)
+        deviation = np.sqrt(weights)[:, None, None] * (out - mean)
+        posture = self.posture.apply(posture_columns(frames, strikes))
+        return Points(mean, deviation, posture, self.contact.apply(contact_columns(self.scene, frames)))
+
+
+def adapt(
+    bases: Sequence[BaseModel], impacts: Impacts, *, fixed: Mapping[str, float] | None = None, seed: int = 0
+) -> AdaptedModel:
+    """Correct a base model with real impacts; `fixed` parameters were identified otherwise.
+
+    Given base models of several teachers, each is corrected, and the one with the greatest evidence for the
+    impacts is returned: the ten samples themselves choose the teacher.
+    """
+    scene = check_usable(bases, impacts)
+    frames = contact_frames(scene, impacts.strikes)
+    local, measured = to_local(scene, frames, impacts.post), measured_variance(scene, frames, impacts)
+    posture = standardise(posture_columns(frames, impacts.strikes), POSTURE_FLOORS)
+    contact = standardise(contact_columns(scene, frames), CONTACT_FLOORS)
+    evidence: dict[str, float] = {}
+    found: list[AdaptedModel] = []
+    for base in bases:
+        members = plausible_members(base, frames, local, fixed=fixed or {}, seed=seed)
+        draft = AdaptedModel(base, members, posture, contact, {}, impacts, {})
+        hyper, evidence[base.teacher] = fit_hyper(draft._points(frames, impacts.strikes), local, measured)
+        found.append(AdaptedModel(base, members, posture, contact, hyper, impacts, evidence))
+    return max(found, key=lambda model: evidence[model.base.teacher])
+
+
+def check_usable(bases: Sequence[BaseModel], impacts: Impacts) -> StrikeScene:
+    """The scene of the base models; raises unless the impacts can correct them."""
+    if len(impacts) < 3:
+        raise CaromError(f"{len(impacts)} usable impacts are too few to learn from; record 3 or more, better 10")
+    if not np.isfinite(impacts.post).all():
+        name = impacts.names[int(np.argmax(~np.isfinite(impacts.post).all(axis=1)))]
+        raise CaromError(f"{name}: the outcome has no measured spin; learning needs the target's orientation")
+    return bases[0].scene
+
+
+def measured_variance(scene: StrikeScene, frames: Frames, impacts: Impacts) -> Array:
+    """Variance of the outcomes from their measurement alone [3N], as shares of the approach speed squared."""
+    std = impacts.post_std * np.array([1.0, 1.0, scene.gyration_radius]) / frames.speed[:, None]
+    std[:, :2] = np.sqrt((std[:, :2] ** 2).mean(axis=1, keepdims=True))  # the frame's axes are not the world's
+    return np.asarray(np.nan_to_num(std, nan=0.0) ** 2).ravel()
+
+
+def _world_std(scene: StrikeScene, frames: Frames, covariance: Array) -> Array:
+    """Standard deviations in the world [N, 3] of outcomes with this covariance in the contact frame."""
+    linear = np.einsum("nai,nab,nbi->ni", frames.axes, covariance[:, :2, :2], frames.axes)
+    variance = np.concatenate([linear, covariance[:, 2:, 2] / scene.gyration_radius**2], axis=-1)
+    return np.sqrt(np.maximum(variance, 0.0)) * frames.speed[:, None]
+
+
+def within_learned(scene: StrikeScene, frames: Frames) -> Array:
+    """1 where strikes are within the ranges that the base model was trained on [N], with a margin of a tenth."""
+    speed = np.linalg.norm(frames.velocity, axis=-1)
+    heading = np.abs(np.arctan2(frames.velocity[:, 0], frames.velocity[:, 1]))
+    low, high = scene.speed
+    inside = (speed > 0.9 * low) & (speed < 1.1 * high) & (heading < 1.1 * scene.deflection + 0.05)
+    return np.asarray(inside & (np.abs(frames.angle) < 1.1 * scene.face_angle + 0.05), dtype=float)

@@ -1,0 +1,1 @@
+"""Benchmarks: one module per table, the format of their results, and the README's tables made from these."""

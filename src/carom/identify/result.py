@@ -1,0 +1,208 @@
+"""What every identification returns: values with units, intervals and verdicts, and `parameters.yaml` to keep them in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import yaml
+
+from carom.errors import CaromError, unknown_name
+from carom.scenes.parameters import Parameter
+from carom.state import Array
+
+FORMAT = "carom-parameters/1"
+FILE = "parameters.yaml"
+CONFIDENCE = 0.9  #: of every interval
+
+Verdict = Literal["identified", "on a bound", "weakly identified", "not identifiable from these recordings", "given"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One parameter: its value, how sure it is, and in words what to make of it."""
+
+    name: str
+    value: float  #: [unit]
+    unit: str
+    low: float  #: [unit] lower end of the 90 % interval
+    high: float  #: [unit] upper end
+    bounds: tuple[float, float]  #: [unit] within which it was looked for
+    verdict: Verdict  #: "given": it was not looked for, the caller or its default set it
+    reason: str  #: why, in one sentence
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far predictions are from measured outcomes, in the kinetic-energy norm of (vx, vy, k * wz)."""
+
+    loss: float  #: Eq. 3: mean squared error [m^2/s^2] (of a base model: as a share of the approach speed, squared)
+    median_relative_error: float  #: error over outcome
+    accuracy: float  #: share of strikes with a relative error under 0.1 (Eq. 4, alpha = 0.1)
+    strikes: int
+
+
+@dataclass(frozen=True)
+class Identification:
+    """The outcome of one identification, whatever the method."""
+
+    method: str
+    scene: str
+    estimates: tuple[Estimate, ...]
+    training: Errors  #: on the strikes it was fitted to
+    held_out: Errors | None  #: on strikes left out in turn; None with fewer than three
+    held_out_by: str  #: how they were left out
+    evaluations: int  #: strikes simulated, or rows given to the base model
+    failures: int  #: of those, strikes that missed or did not finish: a large cost each
+    seconds: float  #: wall time
+    seed: int
+    teacher: str = "mujoco"  #: whose parameters these are
+    notes: tuple[str, ...] = ()  #: anything else a reader should know
+    extra: Mapping[str, Any] = field(default_factory=dict)  #: method's own facts, JSON-able
+
+    def __getitem__(self, name: str) -> Estimate:
+        for estimate in self.estimates:
+            if estimate.name == name:
+                return estimate
+        raise CaromError(unknown_name("parameter", name, [e.name for e in self.estimates]))
+
+    def values(self, parameters: Sequence[Parameter]) -> Array:
+        """The value of each of these parameters [P], in their order."""
+        return np.array([self[p.name].value for p in parameters])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON and YAML know; a number that is not finite becomes None."""
+        return {
+            "format": FORMAT,
+            "scene": self.scene,
+            "teacher": self.teacher,
+            "method": self.method,
+            "seed": self.seed,
+            "parameters": {e.name: _estimate_dict(e) for e in self.estimates},
+            "errors": {
+                "norm": "kinetic energy: vx, vy, k*wz",
+                "training": _errors_dict(self.training),
+                "held_out": None if self.held_out is None else _errors_dict(self.held_out),
+                "held_out_by": self.held_out_by,
+            },
+            "effort": {
+                "evaluations": self.evaluations,
+                "failures": self.failures,
+                "seconds": round(self.seconds, 3),
+            },
+            "notes": list(self.notes),
+            "extra": dict(self.extra),
+            "versions": _versions(),
+        }
+
+    def write(self, path: str | Path) -> Path:
+        """Write as YAML: to this file, or to `parameters.yaml` in this folder. A kill leaves the old file or the new."""
+        path = Path(path)
+        path = path / FILE if path.is_dir() or not path.suffix else path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = "# Parameters in SI units, identified from recordings; intervals hold 90 %.\n"
+        text += yaml.safe_dump(self.to_dict(), sort_keys=False, width=120, allow_unicode=True)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+        return path
+
+
+def read(path: str | Path) -> Identification:
+    """Read what `Identification.write` wrote."""
+    path = Path(path)
+    path = path / FILE if path.is_dir() else path
+    if not path.is_file():
+        raise CaromError(f"{path} does not exist; `carom identify` writes one")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise CaromError(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise CaromError(f"{path}: expected format: {FORMAT}, got {found}")
+    try:
+        return _from_dict(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise CaromError(f"{path}: {what}") from error
+
+
+def _from_dict(data: Mapping[str, Any]) -> Identification:
+    errors, effort = data["errors"], data["effort"]
+    return Identification(
+        method=str(data["method"]),
+        scene=str(data["scene"]),
+        estimates=tuple(_estimate(name, values) for name, values in data["parameters"].items()),
+        training=_errors(errors["training"]),
+        held_out=None if errors["held_out"] is None else _errors(errors["held_out"]),
+        held_out_by=str(errors["held_out_by"]),
+        evaluations=int(effort["evaluations"]),
+        failures=int(effort["failures"]),
+        seconds=float(effort["seconds"]),
+        seed=int(data["seed"]),
+        teacher=str(data["teacher"]),
+        notes=tuple(data.get("notes", ())),
+        extra=dict(data.get("extra", {})),
+    )
+
+
+def _estimate_dict(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "value": _number(estimate.value),
+        "unit": estimate.unit,
+        "interval_90": [_number(estimate.low), _number(estimate.high)],
+        "bounds": [_number(v) for v in estimate.bounds],
+        "verdict": estimate.verdict,
+        "reason": estimate.reason,
+    }
+
+
+def _estimate(name: str, values: Mapping[str, Any]) -> Estimate:
+    value, low, high = (_back(v) for v in (values["value"], *values["interval_90"]))
+    bounds = (_back(values["bounds"][0]), _back(values["bounds"][1]))
+    verdict = values["verdict"]
+    if not np.isfinite(value):
+        raise ValueError(f"parameter '{name}': value must be a finite number [{values['unit']}], got {values['value']}")
+    if verdict not in get_args(Verdict):
+        raise ValueError(f"parameter '{name}': {unknown_name('verdict', str(verdict), get_args(Verdict))}")
+    return Estimate(str(name), value, str(values["unit"]), low, high, bounds, verdict, str(values["reason"]))
+
+
+def _errors_dict(errors: Errors) -> dict[str, Any]:
+    return {
+        "loss": _number(errors.loss),
+        "median_relative_error": _number(errors.median_relative_error),
+        "accuracy@0.1": _number(errors.accuracy),
+        "strikes": errors.strikes,
+    }
+
+
+def _errors(values: Mapping[str, Any]) -> Errors:
+    numbers = [_back(values[key]) for key in ("loss", "median_relative_error", "accuracy@0.1")]
+    return Errors(*numbers, int(values["strikes"]))
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _back(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _versions() -> dict[str, str]:
+    from carom import __version__
+
+    found = {"carom": __version__}
+    for name in ("mujoco", "numpy", "torch", "cmaes"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,196 @@
+"""How far to trust an identification: errors, 90 % intervals, and a verdict for each parameter, from residuals.
+
+All methods end with the same four things, in the unit space of the parameters (0: lower bound, 1: upper): the best
+point, the residuals there, how the residuals change with each parameter, and how good other points were. Three
+readings of the interval are taken and the widest counts: the curvature of the loss (Gauss-Newton), how the best
+point moves when one strike is left out (jackknife), and which other points explain the strikes about as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import f as fisher
+from scipy.stats import t as student
+
+from carom.errors import CaromError
+from carom.identify.result import CONFIDENCE, Errors, Estimate, Verdict
+from carom.scenes.parameters import Parameter
+from carom.state import Array, Impacts
+
+PRIOR = 12.0  #: inverse variance of a number that may be anywhere in [0, 1]: what is known without recordings
+SHARP = 0.2  #: width of an interval, as a share of the range, up to which a parameter counts as identified
+VAGUE = 0.7  #: and beyond which it counts as not identifiable
+EDGE = 0.01  #: distance from a bound, as a share of the range, that counts as on it
+DEAD = 0.005  #: effect over the whole range, as a share of the outcomes, that no recording can resolve
+ENTANGLED = 0.9  #: correlation of two parameters' errors that is worth telling
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Where a method ended, for A parameters that it looked for and R residuals."""
+
+    unit: Array  #: [A] the best point, in [0, 1]
+    residual: Array  #: [N, R/N] of each strike at the best point
+    jacobian: Array  #: [N, R/N, A] change of the residual with each unit parameter
+    doubt: Array  #: [A, A] covariance of a row of the Jacobian, where it comes from a simulator with scatter; else 0
+    others: Array  #: [C, A] other points that were tried
+    others_loss: Array  #: [C] their mean squared residual, as that of `residual`
+
+
+def measured(impacts: Impacts) -> Impacts:
+    """The impacts, if there is something to fit; raises otherwise."""
+    if not len(impacts):
+        raise CaromError("no impacts to identify from; `carom check` says why recordings cannot be used")
+    for name, post in zip(impacts.names, impacts.post, strict=True):
+        if not np.isfinite(post[:2]).all():
+            raise CaromError(f"impact '{name}': its velocity after the impact is not a number: {post.tolist()}")
+    return impacts
+
+
+def residuals(predicted: Array, post: Array, gyration_radius: float) -> Array:
+    """Predicted minus measured outcomes [..., N, 3] [m/s] in the kinetic-energy norm; 0 where nothing was measured."""
+    scale = np.array([1.0, 1.0, gyration_radius])
+    return np.nan_to_num((predicted - post) * scale, nan=0.0)
+
+
+def relative_errors(residual: Array, post: Array, gyration_radius: float) -> Array:
+    """Relative errors [N] of residuals [N, 3] in the kinetic-energy norm."""
+    size = np.linalg.norm(np.nan_to_num(post * np.array([1.0, 1.0, gyration_radius])), axis=-1)
+    return np.asarray(np.linalg.norm(residual, axis=-1) / np.maximum(size, 1e-9))
+
+
+def errors(residual: Array, relative: Array) -> Errors:
+    """Eq. 3 and Eq. 4 for residuals [N, 3] and relative errors [N]."""
+    loss = float((residual**2).sum(axis=-1).mean())
+    return Errors(loss, float(np.median(relative)), float((relative < 0.1).mean()), len(relative))
+
+
+def folds(count: int, *, most: int, seed: int) -> list[np.ndarray]:
+    """Rows to hold out in turn: one each, or `most` groups drawn by the seed where there are more."""
+    order = np.random.default_rng(seed).permutation(count)
+    return [np.sort(part) for part in np.array_split(order, min(count, most))]
+
+
+def held_out_words(count: int, most: int) -> str:
+    """How `folds` left strikes out, in words."""
+    return "leave-one-out" if count <= most else f"{most}-fold"
+
+
+def covariance(fit: Fit) -> Array:
+    """Gauss-Newton covariance [A, A] of the best unit point; a direction without information keeps its prior."""
+    count = len(fit.unit)
+    variance = _variance(fit)
+    return np.asarray(np.linalg.inv(_gram(fit).sum(axis=0) / variance + PRIOR * np.eye(count)))
+
+
+def _variance(fit: Fit) -> float:
+    """Of one residual, from what the best point leaves over."""
+    return max(float((fit.residual**2).sum()) / max(fit.residual.size - len(fit.unit), 1), 1e-12)
+
+
+def _gram(fit: Fit) -> Array:
+    """What each strike says about the parameters [N, A, A]: J^T J, without what the scatter of J alone adds to it."""
+    gram = np.einsum("nra,nrb->nab", fit.jacobian, fit.jacobian)
+    total = gram.sum(axis=0)
+    level, axes = np.linalg.eigh(total - fit.residual.size * fit.doubt)
+    wanted = (axes * np.maximum(level, 0.0)) @ axes.T
+    return np.asarray(gram + (wanted - total) / len(gram))
+
+
+def leave_out(fit: Fit, rows: Array | Sequence[int]) -> Array:
+    """Where the best point [A] moves without these strikes: one Gauss-Newton step, against the one with them."""
+    count = len(fit.unit)
+    gram, pull = _gram(fit), np.einsum("nra,nr->na", fit.jacobian, fit.residual)
+    keep = np.setdiff1d(np.arange(len(fit.residual)), rows)
+    prior = _variance(fit) * PRIOR * np.eye(count)
+    without = -np.linalg.solve(gram[keep].sum(axis=0) + prior, pull[keep].sum(axis=0))
+    everything = -np.linalg.solve(gram.sum(axis=0) + prior, pull.sum(axis=0))
+    return np.clip(fit.unit + without - everything, 0.0, 1.0)
+
+
+def newton_step(fit: Fit, *, most: float) -> Array:
+    """The Gauss-Newton step [A] from the best point, inside the unit cube and no longer than `most` in any direction."""
+    count = len(fit.unit)
+    pull = np.einsum("nra,nr->a", fit.jacobian, fit.residual)
+    step = -np.linalg.solve(_gram(fit).sum(axis=0) + _variance(fit) * PRIOR * np.eye(count), pull)
+    return np.asarray(np.clip(fit.unit + np.clip(step, -most, most), 0.0, 1.0) - fit.unit)
+
+
+def jackknife(fit: Fit) -> Array:
+    """Standard error [A] of the best point from leaving out one strike at a time."""
+    strikes = len(fit.residual)
+    if strikes < 3:
+        return np.zeros(len(fit.unit))
+    moved = np.array([leave_out(fit, [i]) for i in range(strikes)])
+    return np.asarray(np.sqrt((strikes - 1) / strikes * ((moved - moved.mean(axis=0)) ** 2).sum(axis=0)))
+
+
+def intervals(fit: Fit) -> tuple[Array, Array]:
+    """Lower and upper ends [A] of the 90 % intervals, in unit space, the widest of three readings."""
+    count = len(fit.unit)
+    freedom = max(fit.residual.size - count, 1)
+    std = np.maximum(np.sqrt(np.diag(covariance(fit))), jackknife(fit))
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * std
+    low, high = fit.unit - reach, fit.unit + reach
+    loss = float((fit.residual**2).sum(axis=-1).mean())
+    allowed = loss * (1 + float(fisher.ppf(CONFIDENCE, 1, freedom)) / freedom)
+    alike = fit.others[fit.others_loss <= allowed] if len(fit.others) else fit.others
+    if len(alike):
+        low, high = np.minimum(low, alike.min(axis=0)), np.maximum(high, alike.max(axis=0))
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def estimates(
+    parameters: Sequence[Parameter],
+    fit: Fit,
+    active: Sequence[int],
+    *,
+    held: Mapping[str, tuple[float, str]],
+    dead: Mapping[str, float],
+) -> tuple[Estimate, ...]:
+    """An estimate for every parameter: those in `active` were looked for.
+
+    `held` maps a name to its value and why; `dead` maps the name of one that moved nothing to its largest effect.
+    """
+    low, high = intervals(fit)
+    spread = covariance(fit)
+    std = np.sqrt(np.diag(spread))
+    correlation = spread / np.outer(std, std) - np.eye(len(std))
+    names = [parameters[i].name for i in active]
+    made = []
+    for index, p in enumerate(parameters):
+        bounds = (p.low, p.high)
+        if p.name in dead:
+            reason = (
+                f"over its whole range it changes the outcomes by {100 * dead[p.name]:.2g} %, no more than chance does: "
+                "it was left at its default"
+            )
+            verdict: Verdict = "not identifiable from these recordings"
+            made.append(Estimate(p.name, p.default, p.unit, p.low, p.high, bounds, verdict, reason))
+        elif p.name in held:
+            value, why = held[p.name]
+            made.append(Estimate(p.name, value, p.unit, value, value, bounds, "given", why))
+        else:
+            at = list(active).index(index)
+            ends = (float(p.from_unit(low[at])), float(p.from_unit(high[at])))
+            with_whom = int(np.argmax(np.abs(correlation[at])))
+            tangled = f"; it trades off against {names[with_whom]}" if abs(correlation[at, with_whom]) > ENTANGLED else ""
+            verdict, reason = _verdict(float(fit.unit[at]), float(high[at] - low[at]), tangled)
+            value = float(p.from_unit(fit.unit[at]))
+            made.append(Estimate(p.name, value, p.unit, *ends, bounds, verdict, reason))
+    return tuple(made)
+
+
+def _verdict(unit: float, width: float, tangled: str) -> tuple[Verdict, str]:
+    share = f"its 90 % interval covers {100 * width:.0f} % of its range{tangled}"
+    if width > VAGUE:
+        return "not identifiable from these recordings", share
+    if min(unit, 1 - unit) < EDGE:
+        side = "lower" if unit < 0.5 else "upper"
+        return "on a bound", f"best on its {side} bound: the true value may lie beyond, or it makes up for another effect"
+    if width > SHARP:
+        return "weakly identified", share
+    return "identified", share

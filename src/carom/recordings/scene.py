@@ -1,0 +1,58 @@
+"""The scene that recordings were made in, from their header and from how their striker approaches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from carom.errors import ModelError
+from carom.recordings.strikes import approaches
+from carom.recordings.trajectory import Recordings
+from carom.scenes.load import scene_from_bodies
+from carom.scenes.strike import StrikeScene
+from carom.state import Strikes
+
+
+def scene_of(recordings: Recordings) -> StrikeScene:
+    """The strike scene of these recordings. A flat face looks where the striker goes, to the nearest right angle
+    of its frame: tools are square; what is left is the unknown `face_tilt`."""
+    scene = scene_from_bodies(recordings.bodies)
+    if not scene.striker.flat:
+        return scene
+    strikes, _, _ = approaches(recordings)
+    return scene_from_bodies(recordings.bodies, forward=facing(strikes))
+
+
+def facing(strikes: Strikes) -> float:
+    """Direction of approach in the striker's frame, to the nearest right angle [rad]."""
+    if not len(strikes):
+        return 0.0
+    heading = np.arctan2(strikes.striker_velocity[:, 1], strikes.striker_velocity[:, 0]) - strikes.striker_pose[:, 2]
+    mean = np.angle(np.nanmean(np.exp(1j * heading)))
+    return float(np.round(mean / (np.pi / 2)) * np.pi / 2)
+
+
+def check_scene(made_for: StrikeScene, recordings: Recordings) -> None:
+    """Raise, by name, if a model of one scene is asked about recordings of another."""
+    scene = scene_from_bodies(recordings.bodies, forward=made_for.striker.forward)
+    mine, theirs = made_for.signature(), scene.signature()
+    for body in ("target", "striker"):
+        for key, expected in mine[body].items():
+            got = theirs[body][key]
+            if _differ(expected, got):
+                raise ModelError(
+                    f"the model was made for scene '{made_for.name}' with {body} {key.rsplit('_', 1)[0]} {_short(expected)}, "
+                    f"{recordings.path} has {_short(got)}; distil and adapt a model for these bodies"
+                )
+
+
+def _differ(a: object, b: object) -> bool:
+    if a is None or b is None:
+        return a is not b
+    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    return x.shape != y.shape or not np.allclose(x, y, rtol=0.01, atol=1e-4)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list) and len(value) > 4:
+        return f"of {len(value)} corners"
+    return "none" if value is None else str(value)

@@ -1,0 +1,183 @@
+"""What may stand in a scene file, `carom-scene/1`: its models, and errors that name file, line and key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from carom.errors import SceneError, unknown_name
+
+FORMAT = "carom-scene/1"
+LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
+ANGLES = {"rad": 1.0, "deg": float(np.pi / 180)}
+
+Pair = tuple[float, float]
+Vector3 = tuple[float, float, float]
+#: Where something stands in the file: its name for messages, and the YAML nodes that know their lines.
+Place = tuple[str, yaml.Node | None]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class UnitsModel(_Model):
+    """Units of every length and angle in the file; masses, inertias, times and speeds are always SI."""
+
+    length: Literal["m", "cm", "mm"] = "m"
+    angle: Literal["rad", "deg"] = "rad"
+
+
+class TargetModel(_Model):
+    """The target: any shape of the recordings format, and its mass [kg]."""
+
+    name: str = "target"
+    shape: str
+    size: Vector3 | None = None
+    radius: float | None = None
+    height: float | None = None
+    diameter: float | None = None
+    outline: list[Pair] | None = None
+    file: str | None = None
+    scale: float | None = Field(default=None, gt=0)
+    part: int | None = Field(default=None, ge=1)
+    mass: float
+    inertia: Vector3 | None = None
+    com: Vector3 | None = None
+
+
+class StrikerModel(_Model):
+    """The striker: round (`radius`) or with a flat face (`width`); held stiffly unless it has a `mass` [kg]."""
+
+    radius: float | None = None
+    width: float | None = None
+    height: float | None = None
+    mass: float | None = None
+    forward: float = 0.0
+
+
+class RolesModel(_Model):
+    """Which bodies of the MJCF are struck and strike."""
+
+    target: str
+    striker: str
+
+
+class SceneModel(_Model):
+    """The whole of a scene file."""
+
+    format: str
+    name: str | None = None
+    units: UnitsModel = Field(default_factory=UnitsModel)
+    target: TargetModel | None = None
+    striker: StrikerModel | None = None
+    mjcf: str | None = None
+    roles: RolesModel | None = None
+    unknown: dict[str, list[float]] = Field(default_factory=dict)
+    bounds: dict[str, list[float]] = Field(default_factory=dict)
+    speed: Pair | None = None
+    deflection: float | None = None
+    face_angle: float | None = None
+    arc: Pair | None = None
+
+
+_INSIDE: dict[str, type[_Model]] = {
+    "units": UnitsModel,
+    "target": TargetModel,
+    "striker": StrikerModel,
+    "roles": RolesModel,
+}
+
+
+def read_model(path: Path) -> tuple[SceneModel, Place]:
+    """The validated content of a scene file, and the place that later errors refer to."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        data, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = path.name if mark is None else f"{path.name}, line {mark.line + 1}"
+        raise SceneError(f"{where}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
+    except OSError as error:
+        raise SceneError(f"scene file {path} cannot be read: {error.strerror}") from error
+    place = (path.name, node)
+    return validate(data, place), place
+
+
+def validate(data: Any, place: Place) -> SceneModel:
+    """The content of a scene file as its model; an error says where it goes wrong and what exists."""
+    if not isinstance(data, Mapping):
+        raise SceneError(f"{place[0]}: expected a mapping that starts with 'format: {FORMAT}', got no mapping")
+    _refuse_duplicates(place[1], place)
+    version = data.get("format")
+    if isinstance(version, str) and version.startswith("carom-recordings/"):
+        raise SceneError(recordings_message(place[0]))
+    if version != FORMAT:  # first of all: another version may well have keys that this one would call wrong
+        got = "nothing" if version is None else repr(version)
+        raise SceneError(f"{at(place, 'format')}: expected format: {FORMAT}, got {got}")
+    try:
+        return SceneModel.model_validate(data)
+    except ValidationError as error:
+        raise SceneError(_explain(place, error)) from error
+
+
+def recordings_message(what: str) -> str:
+    """The message for recordings where a scene was expected."""
+    return (
+        f"{what} holds recordings, not a scene; read them and derive their scene: "
+        "scene_from_bodies(carom.recordings.read(folder).bodies)"
+    )
+
+
+def at(place: Place, *steps: int | str) -> str:
+    """File and line of a place in it, as a message starts with: `block.yaml, line 3`."""
+    name, node = place
+    line = None if node is None else node.start_mark.line + 1
+    for step in steps:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((k, v) for k, v in node.value if k.value == str(step)), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return name if line is None else f"{name}, line {line}"
+
+
+def _refuse_duplicates(node: yaml.Node | None, place: Place) -> None:
+    # YAML readers keep the last of two equal keys without a word
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise SceneError(
+                    f"{place[0]}, line {key.start_mark.line + 1}: key '{key.value}' is there twice; keep one"
+                )
+            seen.add(key.value)
+            _refuse_duplicates(value, place)
+
+
+def _explain(place: Place, error: ValidationError) -> str:
+    """The first of pydantic's complaints, in one line."""
+    first = error.errors()[0]
+    where = tuple(first["loc"])
+    key = ".".join(str(step) for step in where)
+    line, got = at(place, *where), first.get("input")
+    if first["type"] == "extra_forbidden":
+        parent = ".".join(map(str, where[:-1]))
+        keys = _INSIDE.get(parent, SceneModel).model_fields
+        return f"{line}: {unknown_name(f'key in {parent}' if parent else 'key', str(where[-1]), keys)}"
+    if first["type"] == "missing":
+        return f"{line}: key '{key}' is missing; add it"
+    if first["type"] == "literal_error":
+        return f"{line}: {key}: expected {first.get('ctx', {}).get('expected', '')}, got {got!r}"
+    message = str(first["msg"])
+    return f"{line}: {key}: {message[0].lower()}{message[1:]}, got {got!r}"
