@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -27,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 errors = Console(stderr=True)
+UsageMistake: Any = typer.BadParameter.__mro__[2]  #: click's ClickException, whichever copy of click typer brings along
 
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="also write the result as JSON ('-': stdout)")]
 Seed = Annotated[int, typer.Option(help="random seed; the same seed gives the same result")]
@@ -141,7 +141,7 @@ def identify(
     seed: Seed = 0,
 ) -> None:
     """Identify contact parameters from recorded strikes, with intervals and a verdict for each."""
-    from carom.evaluate.identification import identify_strikes
+    from carom.evaluate.stages import identify_strikes
 
     printer = Out(json_file)
     with bar() as progress:
@@ -168,7 +168,7 @@ def distill(
 ) -> None:
     """Distil a simulator's contact response into base models f(S_pre, P) -> S_post."""
     from carom.distill import distill as run
-    from carom.evaluate.identification import any_scene
+    from carom.evaluate.stages import any_scene
 
     printer = Out(json_file)
     with bar() as progress:
@@ -197,7 +197,7 @@ def adapt(
     seed: Seed = 0,
 ) -> None:
     """Correct base models with a handful of recorded strikes."""
-    from carom.evaluate.identification import adapt_to
+    from carom.evaluate.stages import adapt_to
 
     printer = Out(json_file)
     with bar() as progress:
@@ -214,7 +214,7 @@ def predict(
     seed: Seed = 0,
 ) -> None:
     """Predict each strike's outcome from what was recorded before its contact."""
-    from carom.evaluate.identification import predict_strikes
+    from carom.evaluate.stages import predict_strikes
 
     printer = Out(json_file)
     found = predict_strikes(model, recordings)
@@ -302,13 +302,13 @@ def main() -> None:
     """Entry point: every mistake of a user ends in one line and exit code 2."""
     try:
         app(standalone_mode=False)
-    except click.exceptions.Exit as error:
+    except typer.Exit as error:
         sys.exit(error.exit_code)
-    except click.ClickException as error:
+    except UsageMistake as error:
         _fail(error.format_message())
     except (CaromError, OSError) as error:
         _fail(str(error))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("carom: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
         sys.exit(130)
 

@@ -11,6 +11,7 @@ import torch
 from carom.adapt.model import Prediction, check_usable, within_learned
 from carom.distill.frames import contact_frames, to_local
 from carom.distill.model import BaseModel
+from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
 STEPS = 10  #: fine-tuning iterations of the paper
@@ -23,6 +24,10 @@ class TunedModel:
 
     base: BaseModel
     values: Array  #: [P] identified parameters
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self.base.scene
 
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes; this method states no uncertainty."""

@@ -1,1 +1,19 @@
-"""Benchmarks: one module per table, the format of their results, and the README's tables made from these."""
+"""One module per table of the papers; each ends in `benchmarks/results/NAME.json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from carom.bench.results import Results
+from carom.errors import CaromError, unknown_name
+
+NAMES = ("distill", "impact-accuracy", "robot-hits")
+
+
+def run_benchmark(name: str, **options: Any) -> Results:
+    """Run the benchmark of this name; options as `carom bench` takes them."""
+    if name not in NAMES:
+        raise CaromError(unknown_name("benchmark", name, NAMES))
+    from carom.bench import distillation, impact_accuracy, robot_hits
+
+    return {"distill": distillation, "impact-accuracy": impact_accuracy, "robot-hits": robot_hits}[name].run(**options)

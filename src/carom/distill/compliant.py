@@ -89,7 +89,6 @@ def _integrate(
     mu = given["striker_friction"][:, None]
     drag = given["ground_friction"] * GRAVITY
     dt = given["contact_time"] / STEPS_PER_CONTACT
-    steps = int(HORIZON / dt.min()) if points > 1 else 4 * STEPS_PER_CONTACT
 
     side = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     arm = along[..., None] * side[:, None]  # [N, points, 2] face points from the face's middle
@@ -100,7 +99,9 @@ def _integrate(
     rate = np.zeros((count, 3))  # its velocity: t, n, spin
     striker = np.concatenate([velocity, np.zeros((count, 1))], axis=-1)
     stretch = np.zeros((count, points))
-    full_dt, limit = dt, np.maximum(HORIZON, 1.5 * given["contact_time"])
+    # one point parts once; a face may touch again, so it is followed for longer
+    full_dt, limit = dt, np.maximum(HORIZON, 1.5 * given["contact_time"]) if points > 1 else 4 * given["contact_time"]
+    steps = int(np.ceil((limit / dt).max()))
     for step in range(steps):
         dt = np.where(step * full_dt < limit, full_dt, 0.0)  # each strike has its own clock
         yaw = body[:, 2:]
@@ -112,7 +113,7 @@ def _integrate(
         touching = depth > 0
         if step and not touching.any() and points == 1:
             break
-        lean = yaw - curvature[:, None] * run  # the side's normal has turned by this much
+        lean = yaw + curvature[:, None] * run  # the side's normal has turned by this much
         vel_t = striker[:, :1] - striker[:, 2:] * arm[..., 1] - (rate[:, :1] - rate[:, 2:] * rel[..., 1])
         vel_n = striker[:, 1:2] + striker[:, 2:] * arm[..., 0] - (rate[:, 1:2] + rate[:, 2:] * rel[..., 0])
         closing, slipping = vel_n - lean * vel_t, vel_t + lean * vel_n

@@ -129,7 +129,8 @@ def _check_header(folder: Path, scene: StrikeScene, teacher: str, seed: int) -> 
         "teacher": teacher,
         "seed": seed,
         "scene": scene.signature(),
-        "ranges": {"speed_m_s": list(scene.speed), "deflection_rad": scene.deflection, "arc_rad": scene.arc},
+        "ranges": {"speed_m_s": list(scene.speed), "deflection_rad": scene.deflection, "arc_rad": scene.arc,
+                   "face_angle_rad": scene.face_angle},
         "bounds": {p.name: [p.low, p.high] for p in scene.parameters(teacher)},
         "units": {"length": "m", "angle": "rad", "time": "s"},
     }

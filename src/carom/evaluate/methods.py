@@ -87,7 +87,9 @@ def _clash_paper(lesson: Lesson) -> ImpactModel:
         raise CaromError("clash-paper needs a base model of the preset 'paper': carom distill SCENE --preset paper")
     frames = contact_frames(lesson.scene, lesson.train.strikes)
     local = to_local(lesson.scene, frames, lesson.train.post)
-    found = gradient.fit(lesson.paper, frames, local, preset="paper", fixed=lesson.fixed, seed=lesson.seed)
+    found = gradient.descend(
+        lesson.paper, frames, local, preset="paper", fixed=lesson.fixed, speed=frames.speed, seed=lesson.seed
+    )
     return fine_tune(lesson.paper, lesson.train, found.values(lesson.paper.parameters))
 
 

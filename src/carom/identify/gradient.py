@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from scipy.stats import qmc
 from carom.errors import CaromError, unknown_name
 from carom.identify import trust
 from carom.identify.result import Errors, Identification
-from carom.identify.search import held_values
+from carom.identify.surrogate import Differentiable, Problem
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -27,17 +27,6 @@ PROBES = 8  #: places from which each parameter is moved over its whole range, t
 MOST_FOLDS = 12
 REFINED = 6  #: starts that are followed again with strikes left out
 MARGIN = 1e-3  #: of the range: parameters are kept so far from where the paper's steps would leave it
-
-
-class Differentiable(Protocol):
-    """A frozen model of impacts; a distilled base model fulfils it."""
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]: ...
-
-    def outcome(self, frames: Any, values: torch.Tensor) -> torch.Tensor:
-        """Scaled outcomes [..., N, 3] (t, n, k * spin, over the approach speed) for parameters `values` [..., N, P]."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -57,72 +46,6 @@ PRESETS = {
     "default": Preset("default", starts=64, steps=40, newton=True),
     "paper": Preset("paper", starts=4, steps=1000, newton=False, learning_rate=1e-3, weight_decay=0.01),
 }
-
-
-class _Problem:
-    """Residuals of many parameter candidates at once, and their derivatives."""
-
-    def __init__(
-        self,
-        model: Differentiable,
-        frames: Any,
-        local: Array,
-        speed: Array | None,
-        held: dict[str, tuple[float, str]],
-    ) -> None:
-        self.model, self.frames, self.held = model, frames, held
-        self.parameters = tuple(model.parameters)
-        self.active = [i for i, p in enumerate(self.parameters) if p.name not in held]
-        self.measured = torch.as_tensor(np.nan_to_num(local), dtype=torch.float64)
-        self.known = torch.as_tensor(np.isfinite(local))
-        self.weight = torch.as_tensor(np.ones(len(local)) if speed is None else speed, dtype=torch.float64)[:, None]
-        self.evaluations = 0
-        self._bounds()
-
-    def _bounds(self) -> None:
-        active = [self.parameters[i] for i in self.active]
-        ends = [(np.log(p.low), np.log(p.high)) if p.log else (p.low, p.high) for p in active]
-        self._low = torch.tensor([low for low, _ in ends], dtype=torch.float64)
-        self._range = torch.tensor([high - low for low, high in ends], dtype=torch.float64)
-        self._log = torch.tensor([p.log for p in active])
-
-    def give_up(self, dead: Mapping[str, float]) -> None:
-        """Leave these parameters at their defaults."""
-        self.held |= {p.name: (p.default, "") for p in self.parameters if p.name in dead}
-        self.active = [i for i in self.active if self.parameters[i].name not in dead]
-        self._bounds()
-
-    def values(self, unit: torch.Tensor) -> torch.Tensor:
-        """All parameters [..., P] for unit ones [..., A]; differentiable."""
-        scaled = self._low + unit * self._range
-        found = torch.where(self._log, torch.exp(torch.where(self._log, scaled, torch.zeros_like(scaled))), scaled)
-        columns: list[torch.Tensor] = []
-        for i, p in enumerate(self.parameters):
-            if i in self.active:
-                columns.append(found[..., self.active.index(i)])
-            else:
-                columns.append(torch.full(unit.shape[:-1], self.held[p.name][0], dtype=torch.float64))
-        return torch.stack(columns, dim=-1)
-
-    def residual(self, rows: torch.Tensor) -> torch.Tensor:
-        """Residuals [S, N, 3] of unit candidates given for every strike [S, N, A]."""
-        self.evaluations += rows.shape[0] * rows.shape[1]
-        predicted = self.model.outcome(self.frames, self.values(rows)).double()
-        return torch.where(self.known, predicted - self.measured, torch.zeros_like(predicted)) * self.weight
-
-    def at(self, unit: torch.Tensor) -> torch.Tensor:
-        """Residuals [S, N, 3] of unit candidates [S, A]."""
-        return self.residual(unit[:, None, :].expand(-1, len(self.measured), -1))
-
-    def linearised(self, unit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Residuals [S, N, 3] and their derivatives [S, N, 3, A]: every row depends on its own copy, so three sweeps do."""
-        rows = unit[:, None, :].repeat(1, len(self.measured), 1).requires_grad_(True)
-        residual = self.residual(rows)
-        columns = [
-            torch.autograd.grad(residual[..., c].sum(), rows, retain_graph=c < residual.shape[-1] - 1)[0]
-            for c in range(residual.shape[-1])
-        ]
-        return residual.detach(), torch.stack(columns, dim=-2)
 
 
 def descend(
@@ -153,19 +76,23 @@ def descend(
     if outcomes.ndim != 2 or outcomes.shape[1] != 3 or not len(outcomes):
         raise CaromError(f"local: expected measured outcomes of shape (N, 3), N > 0, got {outcomes.shape}")
     speeds = None if speed is None else np.asarray(speed, dtype=np.float64)
-    problem = _Problem(model, frames, outcomes, speeds, held_values(model.parameters, parameters, fixed))
-    if not problem.active:
-        raise CaromError("every parameter is fixed: nothing is left to identify")
+    problem = Problem(model, frames, outcomes, speeds, trust.held_values(model.parameters, parameters, fixed))
     dead = _probe(problem, seed)
     problem.give_up(dead)
     count = starts or chosen.starts
-    first = torch.as_tensor(qmc.Sobol(len(problem.active), seed=seed).random(count))
+    first = torch.as_tensor(_spread(count, len(problem.active), seed))
     mask = torch.ones(count, len(outcomes), dtype=torch.float64)
     ends = _move(problem, chosen, first, mask, progress)
     return _result(problem, chosen, first, ends, dead, scene=scene, teacher=teacher, seed=seed, begun=begun)
 
 
-def _probe(problem: _Problem, seed: int) -> dict[str, float]:
+def _spread(count: int, width: int, seed: int) -> Array:
+    """Evenly spread unit points [count, width]."""
+    power = int(np.ceil(np.log2(max(count, 2))))
+    return np.asarray(qmc.Sobol(width, seed=seed).random_base2(power)[:count])
+
+
+def _probe(problem: Problem, seed: int) -> dict[str, float]:
     """Largest relative effect of each parameter that moves no outcome over its whole range; raises if none does."""
     count = len(problem.active)
     places = torch.as_tensor(qmc.Sobol(count, seed=seed).random(PROBES))
@@ -177,15 +104,12 @@ def _probe(problem: _Problem, seed: int) -> dict[str, float]:
             ends.append(problem.at(moved.reshape(-1, count)).reshape(PROBES, count, -1))
     change = (ends[1] - ends[0]).pow(2).mean(dim=-1).amax(dim=0).sqrt()
     size = (problem.measured * problem.weight).pow(2).mean().sqrt().clamp_min(1e-9)
-    effect = (change / size).tolist()
-    dead = {problem.parameters[i].name: e for i, e in zip(problem.active, effect, strict=True) if e < trust.DEAD}
-    if len(dead) == count:
-        raise CaromError(f"none of these parameters changes the outcome of these strikes: {', '.join(dead)}; nothing to identify")
-    return dead
+    names = [problem.parameters[i].name for i in problem.active]
+    return trust.without_effect(names, (change / size).tolist())
 
 
 def _move(
-    problem: _Problem,
+    problem: Problem,
     preset: Preset,
     unit: torch.Tensor,
     mask: torch.Tensor,
@@ -196,7 +120,7 @@ def _move(
 
 
 def _newton(
-    problem: _Problem,
+    problem: Problem,
     preset: Preset,
     unit: torch.Tensor,
     mask: torch.Tensor,
@@ -215,7 +139,8 @@ def _newton(
         stuck = ((unit <= 0) & (pull > 0)) | ((unit >= 1) & (pull < 0))
         free = (~stuck).double()
         size = gram.diagonal(dim1=1, dim2=2).mean(dim=1, keepdim=True).clamp_min(1e-12)
-        system = gram * free[:, :, None] * free[:, None, :] + torch.diag_embed(damping[:, None] * size * free + 1 - free)
+        more = torch.diag_embed(damping[:, None] * size * free + 1 - free)
+        system = gram * free[:, :, None] * free[:, None, :] + more
         tried = (unit - torch.linalg.solve(system, pull * free)).clamp(0.0, 1.0)
         new_residual, new_jacobian = problem.linearised(tried)
         new_loss = (new_residual.pow(2) * weight).sum(dim=(1, 2))
@@ -231,7 +156,7 @@ def _newton(
 
 
 def _adamw(
-    problem: _Problem,
+    problem: Problem,
     preset: Preset,
     unit: torch.Tensor,
     mask: torch.Tensor,
@@ -245,8 +170,8 @@ def _adamw(
 
     def to_unit(x: torch.Tensor) -> torch.Tensor:
         value = torch.minimum(torch.maximum(x * scale, low + MARGIN * width), low + (1 - MARGIN) * width)
-        safe = torch.where(problem._log, value, torch.ones_like(value))
-        return (torch.where(problem._log, safe.log(), value) - problem._low) / problem._range
+        safe = torch.where(problem.log, value, torch.ones_like(value))
+        return (torch.where(problem.log, safe.log(), value) - problem.low) / problem.range
 
     start = torch.stack([torch.as_tensor(p.from_unit(unit[:, i].numpy())) for i, p in enumerate(active)], dim=-1)
     x = (start / scale).clone().requires_grad_(True)
@@ -267,7 +192,7 @@ def _adamw(
 
 
 def _result(
-    problem: _Problem,
+    problem: Problem,
     preset: Preset,
     first: torch.Tensor,
     ends: torch.Tensor,
@@ -307,13 +232,13 @@ def _result(
     )
 
 
-def _errors(problem: _Problem, residual: Array) -> Errors:
+def _errors(problem: Problem, residual: Array) -> Errors:
     size = np.linalg.norm((problem.measured * problem.weight).numpy(), axis=-1)
     return trust.errors(residual, np.linalg.norm(residual, axis=-1) / np.maximum(size, 1e-9))
 
 
 def _held_out(
-    problem: _Problem, preset: Preset, first: torch.Tensor, ends: torch.Tensor, loss: torch.Tensor, seed: int
+    problem: Problem, preset: Preset, first: torch.Tensor, ends: torch.Tensor, loss: torch.Tensor, seed: int
 ) -> tuple[Errors | None, torch.Tensor]:
     """Error on strikes left out in turn, and the parameters [K, A] fitted without them."""
     count = len(problem.measured)

@@ -1,4 +1,4 @@
-"""What every identification returns: values with units, intervals and verdicts, and `parameters.yaml` to keep them in."""
+"""What every identification returns: values, units, intervals and verdicts, and `parameters.yaml` to keep them in."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Identification:
         }
 
     def write(self, path: str | Path) -> Path:
-        """Write as YAML: to this file, or to `parameters.yaml` in this folder. A kill leaves the old file or the new."""
+        """Write as YAML to this file, or to `parameters.yaml` in this folder; a kill leaves the old file or the new."""
         path = Path(path)
         path = path / FILE if path.is_dir() or not path.suffix else path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,8 +184,12 @@ def _errors_dict(errors: Errors) -> dict[str, Any]:
 
 
 def _errors(values: Mapping[str, Any]) -> Errors:
-    numbers = [_back(values[key]) for key in ("loss", "median_relative_error", "accuracy@0.1")]
-    return Errors(*numbers, int(values["strikes"]))
+    return Errors(
+        loss=_back(values["loss"]),
+        median_relative_error=_back(values["median_relative_error"]),
+        accuracy=_back(values["accuracy@0.1"]),
+        strikes=int(values["strikes"]),
+    )
 
 
 def _number(value: float) -> float | None:

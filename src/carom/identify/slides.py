@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
 
@@ -101,7 +102,8 @@ def friction_from_slides(recordings: Recordings) -> SlideFriction:
             slides.append(found)
     if not slides:
         reasons = sorted({reason for _, reason in skipped})
-        raise RecordingError(f"{recordings.path}: no slide to take ground friction from ({'; '.join(reasons) or 'it is empty'})")
+        why = "; ".join(reasons) or "it is empty"
+        raise RecordingError(f"{recordings.path}: no slide to take ground friction from ({why})")
     slides, fits = _undisturbed(slides, gravity, skipped)
     turning = _over_sizes(slides, fits, gravity)
     size = float("nan") if turning is None else _patch_size(turning, np.arange(len(turning.sliding)))
@@ -256,7 +258,7 @@ def _over_sizes(slides: list[_Slide], fits: list[_Fit], gravity: float) -> _Turn
     return _Turning(column("friction"), column("variance"), column("turning"), column("turning_variance"))
 
 
-def _patch_size(turning: _Turning, rows: Array) -> float:
+def _patch_size(turning: _Turning, rows: NDArray[np.integer]) -> float:
     """Size of the patch, relative to the outline, for which path and yaw of these slides give the same friction.
 
     NaN if there is none between the sizes tried.

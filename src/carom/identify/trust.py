@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import f as fisher
 from scipy.stats import t as student
 
-from carom.errors import CaromError
+from carom.errors import CaromError, unknown_name
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Verdict
 from carom.scenes.parameters import Parameter
 from carom.state import Array, Impacts
@@ -50,10 +50,40 @@ def measured(impacts: Impacts) -> Impacts:
     return impacts
 
 
+def held_values(
+    known: Sequence[Parameter], wanted: Sequence[Parameter | str] | None, fixed: Mapping[str, float] | None
+) -> dict[str, tuple[float, str]]:
+    """Value and reason of every parameter that is not to be looked for."""
+    names = [p.name for p in known]
+    asked = names if wanted is None else [w if isinstance(w, str) else w.name for w in wanted]
+    for name in (*asked, *(fixed or {})):
+        if name not in names:
+            raise CaromError(unknown_name("parameter", name, names))
+    held: dict[str, tuple[float, str]] = {}
+    for p in known:
+        if fixed and p.name in fixed:
+            if not np.isfinite(fixed[p.name]):
+                raise CaromError(f"fixed parameter '{p.name}' must be a finite number [{p.unit}], got {fixed[p.name]}")
+            held[p.name] = (float(fixed[p.name]), "held at the value that was given")
+        elif p.name not in asked:
+            held[p.name] = (p.default, "held at its default: it was not asked for")
+    if len(held) == len(names):
+        raise CaromError("every parameter is fixed: nothing is left to identify")
+    return held
+
+
+def without_effect(names: Sequence[str], effect: Sequence[float] | Array, *, chance: float = DEAD) -> dict[str, float]:
+    """Name and effect (share of the outcomes) of each parameter that moves nothing; raises if none moves anything."""
+    dead = {name: float(e) for name, e in zip(names, effect, strict=True) if e < max(DEAD, chance)}
+    if len(dead) == len(names):
+        raise CaromError(f"nothing to identify: none of these changes the outcome of these strikes: {', '.join(names)}")
+    return dead
+
+
 def residuals(predicted: Array, post: Array, gyration_radius: float) -> Array:
     """Predicted minus measured outcomes [..., N, 3] [m/s] in the kinetic-energy norm; 0 where nothing was measured."""
     scale = np.array([1.0, 1.0, gyration_radius])
-    return np.nan_to_num((predicted - post) * scale, nan=0.0)
+    return np.asarray(np.nan_to_num((predicted - post) * scale, nan=0.0))
 
 
 def relative_errors(residual: Array, post: Array, gyration_radius: float) -> Array:
@@ -112,7 +142,7 @@ def leave_out(fit: Fit, rows: Array | Sequence[int]) -> Array:
 
 
 def newton_step(fit: Fit, *, most: float) -> Array:
-    """The Gauss-Newton step [A] from the best point, inside the unit cube and no longer than `most` in any direction."""
+    """The Gauss-Newton step [A] from the best point, inside the unit cube and at most `most` in any direction."""
     count = len(fit.unit)
     pull = np.einsum("nra,nr->a", fit.jacobian, fit.residual)
     step = -np.linalg.solve(_gram(fit).sum(axis=0) + _variance(fit) * PRIOR * np.eye(count), pull)
@@ -164,10 +194,8 @@ def estimates(
     for index, p in enumerate(parameters):
         bounds = (p.low, p.high)
         if p.name in dead:
-            reason = (
-                f"over its whole range it changes the outcomes by {100 * dead[p.name]:.2g} %, no more than chance does: "
-                "it was left at its default"
-            )
+            effect = f"over its whole range it changes the outcomes by {100 * dead[p.name]:.2g} %"
+            reason = f"{effect}, no more than chance does: it was left at its default"
             verdict: Verdict = "not identifiable from these recordings"
             made.append(Estimate(p.name, p.default, p.unit, p.low, p.high, bounds, verdict, reason))
         elif p.name in held:
@@ -177,7 +205,8 @@ def estimates(
             at = list(active).index(index)
             ends = (float(p.from_unit(low[at])), float(p.from_unit(high[at])))
             with_whom = int(np.argmax(np.abs(correlation[at])))
-            tangled = f"; it trades off against {names[with_whom]}" if abs(correlation[at, with_whom]) > ENTANGLED else ""
+            close = abs(correlation[at, with_whom]) > ENTANGLED
+            tangled = f"; it trades off against {names[with_whom]}" if close else ""
             verdict, reason = _verdict(float(fit.unit[at]), float(high[at] - low[at]), tangled)
             value = float(p.from_unit(fit.unit[at]))
             made.append(Estimate(p.name, value, p.unit, *ends, bounds, verdict, reason))
@@ -190,7 +219,7 @@ def _verdict(unit: float, width: float, tangled: str) -> tuple[Verdict, str]:
         return "not identifiable from these recordings", share
     if min(unit, 1 - unit) < EDGE:
         side = "lower" if unit < 0.5 else "upper"
-        return "on a bound", f"best on its {side} bound: the true value may lie beyond, or it makes up for another effect"
+        return "on a bound", f"best on its {side} bound: the truth may lie beyond, or it makes up for another effect"
     if width > SHARP:
         return "weakly identified", share
     return "identified", share

@@ -183,7 +183,9 @@ def from_bodies(target: Body, striker: Body | None, *, name: str | None = None, 
     unknown = list(com_unknown(target.shape))
     if striker.mass is not None:
         unknown.append(with_bounds("striker_mass", (striker.mass / 3, striker.mass * 3)))
-    if striker.shape.is_round and (striker.shape.kind != "sphere" or float(striker.shape.radius or 0) > 0.15 * size):
+    small_tip = striker.shape.kind == "sphere" and float(striker.shape.radius or 0) <= 0.15 * size
+    curved = target.shape.is_round or target.shape.kind == "semi-cylinder"  # an offset face meets a curve elsewhere
+    if striker.shape.is_round and (curved or not small_tip):
         tip = Striker(radius=striker.shape.radius, height=striker.shape.full_height, mass=striker.mass)
     else:
         tip_is_known = striker.shape.kind != "sphere"

@@ -1,0 +1,26 @@
+"""Parameters from recordings: fitting methods, and how far to trust what they find.
+
+`grid` and `cma` search in MuJoCo itself, `descend` follows the gradient through a distilled base model, `mjx.fit` the
+one through MJX (extra `mjx`), `friction_from_slides` takes ground friction from the slides after the impacts. All but
+the last return an `Identification`.
+"""
+
+from carom.identify.gradient import descend
+from carom.identify.result import Errors, Estimate, Identification, Verdict, read
+from carom.identify.search import cma, grid
+from carom.identify.slides import SlideFriction, friction_from_slides
+from carom.identify.surrogate import Differentiable
+
+__all__ = [
+    "Differentiable",
+    "Errors",
+    "Estimate",
+    "Identification",
+    "SlideFriction",
+    "Verdict",
+    "cma",
+    "descend",
+    "friction_from_slides",
+    "grid",
+    "read",
+]
