@@ -45,7 +45,8 @@ class Out:
     def table(self, title: str, columns: list[str], rows: list[list[Any]]) -> None:
         table = Table(title=title, title_justify="left")
         for i, name in enumerate(columns):
-            table.add_column(name, justify="left" if i == 0 else "right", overflow="fold")
+            numeric = i > 0 and any(isinstance(row[i], int | float) for row in rows)
+            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
         self.console.print(table)
@@ -111,15 +112,16 @@ def check(
     out = Out(json_file)
     with errors.status(f"reading {folder}"):
         report = check_recordings(folder)
-    facts = report.to_dict()
-    out.write(facts)
-    rows = [[k.replace("_", " "), _brief(v)] for k, v in facts.items() if k not in ("bodies", "findings", "path")]
-    rows += [[f"body {name}", _brief(body)] for name, body in facts["bodies"].items()]
-    out.table(f"{folder}", ["what", "found"], rows)
-    findings = [[f["level"], f["message"]] for f in facts["findings"]]
+    out.write(report.to_dict())
+    if not report.listed:
+        raise CaromError(report.findings[0].message)
+    out.table(f"{folder}", ["what", "found"], [list(row) for row in report.summary()])
+    findings = [[f.level, f.message] for f in report.findings]
     out.table("findings", ["level", "message"], findings or [["note", "nothing to report"]])
     if not report.ok:
-        raise CaromError(f"{folder}: errors were found (see the findings); the files named there cannot be used as they are")
+        raise CaromError(
+            f"{folder}: errors were found (see the findings); the files named there cannot be used as they are"
+        )
 
 
 def _brief(value: Any) -> str:

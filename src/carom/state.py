@@ -10,7 +10,7 @@ A *planar pose* is (x, y, yaw) of a body's frame [m, m, rad]. A *planar velocity
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,15 +38,15 @@ class Strikes:
     striker_velocity: Array  #: [N, 3] vx, vy, wz of the striker's frame [m/s, m/s, rad/s]
     #: [N, 4] what a planar picture leaves out of the striker: its height [m], the lean of its vertical axis along
     #: world x and y [rad], its vertical speed [m/s]; zero where it was not measured
-    posture: Array = None  # type: ignore[assignment]
+    posture: Array = field(default_factory=lambda: np.zeros((0, 4)))
 
     def __post_init__(self) -> None:
         count = len(np.asarray(self.target_pose))
-        if self.posture is None:
+        if not len(self.posture):
             object.__setattr__(self, "posture", np.zeros((count, 4)))
-        for field in fields(self):
-            width = 4 if field.name == "posture" else 3
-            object.__setattr__(self, field.name, _rows(field.name, getattr(self, field.name), count, width))
+        for column in fields(self):
+            width = 4 if column.name == "posture" else 3
+            object.__setattr__(self, column.name, _rows(column.name, getattr(self, column.name), count, width))
 
     def __len__(self) -> int:
         return len(self.target_pose)

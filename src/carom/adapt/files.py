@@ -13,7 +13,7 @@ from carom.adapt.members import Members
 from carom.adapt.model import AdaptedModel
 from carom.adapt.paper import TunedModel
 from carom.adapt.process import HYPER, Standard
-from carom.distill.files import write_tensors, load_bases, load_tensors, read_header, save_bases
+from carom.distill.files import load_bases, load_tensors, read_header, save_bases, write_tensors
 from carom.errors import ModelError
 from carom.state import Impacts, Strikes
 
@@ -29,7 +29,10 @@ def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mappi
         save_bases(folder, [model.base], made_by=made_by, extra={"correction": {"kind": "paper"}})
         return
     tensors = {f"train.{name}": torch.as_tensor(getattr(model.train.strikes, name)) for name in _STRIKES}
-    tensors |= {"train.post": torch.as_tensor(model.train.post), "train.post_std": torch.as_tensor(model.train.post_std)}
+    tensors |= {
+        "train.post": torch.as_tensor(model.train.post),
+        "train.post_std": torch.as_tensor(model.train.post_std),
+    }
     for kind in ("posture", "contact"):
         standard: Standard = getattr(model, kind)
         tensors |= {f"{kind}.{f}": torch.as_tensor(getattr(standard, f)) for f in ("mean", "scale", "keep")}
@@ -50,7 +53,9 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
     header = read_header(folder)
     correction = header.get("correction")
     if not isinstance(correction, dict):
-        raise ModelError(f"{folder} holds a base model, not yet corrected; run: carom adapt {folder} RECORDINGS --out DIR")
+        raise ModelError(
+            f"{folder} holds a base model, not yet corrected; run: carom adapt {folder} RECORDINGS --out DIR"
+        )
     base = load_bases(folder)[0]
     tensors = {k: v.double().numpy() for k, v in load_tensors(folder / CORRECTION).items()}
     try:
@@ -61,7 +66,8 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
         if not fitting or not np.isfinite(members.values).all():
             raise ModelError(f"{folder / CORRECTION}: members do not fit the base model's parameters")
         standards = {
-            kind: Standard(*(tensors[f"{kind}.{f}"] for f in ("mean", "scale", "keep"))) for kind in ("posture", "contact")
+            kind: Standard(*(tensors[f"{kind}.{f}"] for f in ("mean", "scale", "keep")))
+            for kind in ("posture", "contact")
         }
         strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
         train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))

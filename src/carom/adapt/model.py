@@ -132,7 +132,7 @@ def _world_std(scene: StrikeScene, frames: Frames, covariance: Array) -> Array:
     """Standard deviations in the world [N, 3] of outcomes with this covariance in the contact frame."""
     linear = np.einsum("nai,nab,nbi->ni", frames.axes, covariance[:, :2, :2], frames.axes)
     variance = np.concatenate([linear, covariance[:, 2:, 2] / scene.gyration_radius**2], axis=-1)
-    return np.sqrt(np.maximum(variance, 0.0)) * frames.speed[:, None]
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)) * frames.speed[:, None])
 
 
 def within_learned(scene: StrikeScene, frames: Frames) -> Array:

@@ -56,5 +56,3 @@ def fine_tune(base: BaseModel, impacts: Impacts, values: Array, *, steps: int = 
     for p in network.parameters():
         p.requires_grad_(False)
     return TunedModel(tuned, np.asarray(values, dtype=float))
-
-

@@ -2,7 +2,8 @@
 
 Its covariance has three parts. How the members differ: if one strike spins more than expected, which others
 would too? A linear term in where and how it hits and in what the planar picture leaves out (height and lean of
-the tool, its spin). A smooth term for what no parameter can express. Few amplitudes, fitted to the training samples' evidence.
+the tool, its spin). A smooth term for what no parameter can express. Few amplitudes, fitted to the training
+samples' evidence.
 """
 
 from __future__ import annotations

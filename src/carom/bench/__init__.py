@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from carom.bench.results import Results
@@ -16,4 +17,9 @@ def run_benchmark(name: str, **options: Any) -> Results:
         raise CaromError(unknown_name("benchmark", name, NAMES))
     from carom.bench import distillation, impact_accuracy, robot_hits
 
-    return {"distill": distillation, "impact-accuracy": impact_accuracy, "robot-hits": robot_hits}[name].run(**options)
+    runs: dict[str, Callable[..., Results]] = {
+        "distill": distillation.run,
+        "impact-accuracy": impact_accuracy.run,
+        "robot-hits": robot_hits.run,
+    }
+    return runs[name](**options)

@@ -1,4 +1,4 @@
-"""`carom demo`: the main job end to end on a built-in stand-in reality, small enough for two cores and a few minutes."""
+"""`carom demo`: the main job end to end on a built-in stand-in reality, small enough for a few minutes on two cores."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def run_demo(out: Path, *, seed: int, progress: Callable[[str, int, int], None])
         folders["train"], folders["test"], model=None, out=out, samples=SAMPLES, count=None, settle=None, seed=seed,
         threads=0, methods=None, progress=progress, steps=STEPS, title="Carom demo",
         note=f"The reality here is a **stand-in** ({SETTING}, {SHAPE}): rigid impact with friction and speed-dependent "
-        "restitution, a mass off centre, a compliant striker, scatter, and a simulated motion capture. It is not MuJoCo, "
-        "and it is not a laboratory either.",
+        "restitution, a mass off centre, a compliant striker, scatter, and a simulated motion capture. It is not "
+        "MuJoCo, and it is not a laboratory either.",
     )  # fmt: skip

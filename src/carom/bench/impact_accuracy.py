@@ -1,4 +1,4 @@
-"""`carom bench impact-accuracy` (Fig. 4 and Table II of CLASH): accuracy on stand-in realities, ten strikes to learn from."""
+"""`carom bench impact-accuracy` (Fig. 4, Table II of CLASH): accuracy on stand-in realities after ten strikes."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ def run(
         rows=summarise(_with_means(values, draws)),
         seconds=seconds,
         notes=(
-            "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, speed-dependent restitution, mass "
-            "off centre, scatter, compliant striker, simulated motion capture.",
-            f"{TRAIN} strikes to learn from, {TEST} others to predict, {draws} draws; mean and standard deviation over draws.",
+            "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, speed-dependent restitution, "
+            "mass off centre, scatter, compliant striker, simulated motion capture.",
+            f"{TRAIN} strikes to learn from, {TEST} others to predict, {draws} draws; mean and standard deviation over "
+            f"draws; base models from {samples} simulated impacts per teacher.",
         ),
     )
 
@@ -70,7 +71,11 @@ def _with_means(values: list[dict[str, Any]], draws: int) -> list[dict[str, Any]
     extra = []
     groups = {(v["method"], v["metric"], v["draw"]) for v in values if v["setting"] in six}
     for method, metric, draw in sorted(groups):
-        own = [v["value"] for v in values if (v["method"], v["metric"], v["draw"]) == (method, metric, draw) and v["setting"] in six]
+        own = [
+            v["value"]
+            for v in values
+            if (v["method"], v["metric"], v["draw"]) == (method, metric, draw) and v["setting"] in six
+        ]
         extra.append({"setting": "mean of six", "method": method, "metric": metric, "value": float(np.mean(own))})
     return values + extra
 
@@ -121,5 +126,8 @@ def score_rows(
         if score.prediction is None:
             continue
         metrics = {**score.metrics, **score.coverage}
-        rows += [{"setting": setting, "method": score.method, "metric": m, "value": v, "draw": draw} for m, v in metrics.items()]
+        rows += [
+            {"setting": setting, "method": score.method, "metric": m, "value": v, "draw": draw}
+            for m, v in metrics.items()
+        ]
     return rows

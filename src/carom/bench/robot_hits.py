@@ -29,8 +29,12 @@ def run(
 ) -> Results:
     """Every folder of recordings below `data` is a setting; each draw learns from ten other strikes of it."""
     if data is None:
-        raise CaromError("robot-hits needs --data DIR: a folder of recordings folders (see CONTRIBUTING.md for where to get them)")
-    folders = [p.parent for p in sorted(data.glob(f"*/{HEADER_NAME}"))] or ([data] if (data / HEADER_NAME).is_file() else [])
+        raise CaromError(
+            "robot-hits needs --data DIR: a folder of recordings folders (see CONTRIBUTING.md for where to get them)"
+        )
+    folders = [p.parent for p in sorted(data.glob(f"*/{HEADER_NAME}"))] or (
+        [data] if (data / HEADER_NAME).is_file() else []
+    )
     if not folders:
         raise CaromError(f"{data} holds no recordings folder: expected {data}/NAME/{HEADER_NAME}")
     draws, samples = draws or 10, samples or 100_000
@@ -57,7 +61,8 @@ def run(
         seconds=seconds,
         notes=(
             "Real recordings: a KUKA iiwa 7 strikes a resting box (EPFL LASA, epfl-lasa/air_hockey).",
-            f"{TRAIN} strikes to learn from, the rest to predict, {draws} draws; mean and standard deviation over draws.",
+            f"{TRAIN} strikes to learn from, the rest to predict, {draws} draws; mean and standard deviation over draws; "
+            f"base models from {samples} simulated impacts per teacher.",
             "Outcomes: value at 30 ms of a quadratic fit over 30 to 150 ms after first motion.",
         ),
     )

@@ -136,4 +136,4 @@ def _integrate(
         face = face + dt[:, None, None] * (
             striker[:, None, :2] + striker[:, None, 2:] * np.stack([-arm[..., 1], arm[..., 0]], -1)
         )
-    return rate * np.array([1.0, 1.0, k])
+    return np.asarray(rate * np.array([1.0, 1.0, k]))

@@ -107,7 +107,9 @@ def _read_shard(path: Path, parameters: tuple[Parameter, ...]) -> pa.Table:
     try:
         return pq.read_table(path, columns=wanted)
     except (OSError, pa.ArrowInvalid, KeyError) as error:
-        raise CaromError(f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again") from error
+        raise CaromError(
+            f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again"
+        ) from error
 
 
 def _as_data(table: pa.Table, parameters: tuple[Parameter, ...], share: float, seconds: float, new: int) -> ImpactData:
@@ -129,8 +131,12 @@ def _check_header(folder: Path, scene: StrikeScene, teacher: str, seed: int) -> 
         "teacher": teacher,
         "seed": seed,
         "scene": scene.signature(),
-        "ranges": {"speed_m_s": list(scene.speed), "deflection_rad": scene.deflection, "arc_rad": scene.arc,
-                   "face_angle_rad": scene.face_angle},
+        "ranges": {
+            "speed_m_s": list(scene.speed),
+            "deflection_rad": scene.deflection,
+            "arc_rad": scene.arc,
+            "face_angle_rad": scene.face_angle,
+        },
         "bounds": {p.name: [p.low, p.high] for p in scene.parameters(teacher)},
         "units": {"length": "m", "angle": "rad", "time": "s"},
     }

@@ -24,7 +24,9 @@ HEADER = "model.json"
 UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}
 
 
-def save_bases(folder: Path, bases: Sequence[BaseModel], *, made_by: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> None:
+def save_bases(
+    folder: Path, bases: Sequence[BaseModel], *, made_by: Mapping[str, Any], extra: Mapping[str, Any] | None = None
+) -> None:
     """Write base models of one scene into a folder: networks first, the header last and in one piece."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
@@ -69,7 +71,9 @@ def read_header(folder: Path) -> dict[str, Any]:
     """The header of a model folder, checked for format and units."""
     path = folder / HEADER
     if not path.is_file():
-        raise ModelError(f"{folder} holds no impact model ({HEADER} is missing); make one with: carom distill SCENE --out {folder}")
+        raise ModelError(
+            f"{folder} holds no impact model ({HEADER} is missing); make one with: carom distill SCENE --out {folder}"
+        )
     try:
         header = json.loads(path.read_text())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -108,7 +112,9 @@ def load_bases(folder: Path) -> tuple[BaseModel, ...]:
             raise ModelError(f"{folder / HEADER}: '{file}' is not a plain file name")
         expected = [p.name for p in scene.parameters(teacher)]
         if entry.get("parameters") != expected:
-            raise ModelError(f"{folder / HEADER}: parameters {entry.get('parameters')} are not those of the scene, {expected}")
+            raise ModelError(
+                f"{folder / HEADER}: parameters {entry.get('parameters')} are not those of the scene, {expected}"
+            )
         network = new_network(scene, scene.parameters(teacher), preset)
         try:
             network.load_state_dict(load_tensors(folder / file))

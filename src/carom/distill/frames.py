@@ -9,7 +9,7 @@ the approach speed. Mirror images are one impact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -42,10 +42,14 @@ class Frames:
     def __len__(self) -> int:
         return len(self.lever)
 
+    def first(self, count: int) -> Frames:
+        """The first `count` strikes."""
+        return replace(self, **{f.name: getattr(self, f.name)[:count] for f in fields(self)})
+
     @property
     def speed(self) -> Array:
         """Approach speed that outcomes are scaled by [N] [m/s]."""
-        return np.maximum(np.linalg.norm(self.velocity, axis=-1), MIN_SPEED)
+        return np.asarray(np.maximum(np.linalg.norm(self.velocity, axis=-1), MIN_SPEED))
 
 
 def contact_frames(scene: StrikeScene, strikes: Strikes) -> Frames:
@@ -120,15 +124,13 @@ def feature_names(scene: StrikeScene, parameters: Sequence[Parameter]) -> tuple[
     return (*state, *(p.name for p in parameters if p.name not in GEOMETRY))
 
 
-def features(
-    scene: StrikeScene, frames: Frames, parameters: Sequence[Parameter], values: torch.Tensor
-) -> torch.Tensor:
+def features(scene: StrikeScene, frames: Frames, parameters: Sequence[Parameter], values: torch.Tensor) -> torch.Tensor:
     """Network inputs [..., N, F] for parameters `values` [..., N, P]; differentiable in `values`."""
     k = scene.gyration_radius
     lever_t, lever_n, angle = shifted(frames, parameters, values)
     velocity = torch.as_tensor(frames.velocity, dtype=values.dtype)
     speed = torch.as_tensor(frames.speed, dtype=values.dtype)
-    shape = torch.broadcast_shapes(lever_t.shape, values.shape[:-1])
+    shape = np.broadcast_shapes(lever_t.shape, values.shape[:-1])
     columns = [lever_t / k, lever_n / k, torch.atan2(velocity[:, 0], velocity[:, 1]), torch.log(speed / SPEED_SCALE)]
     if scene.striker.flat:
         columns.append(angle / ANGLE_SCALE)

@@ -42,7 +42,7 @@ class Preset:
 #: `paper` is section IV-A of CLASH; it doesn't give a batch size.
 PRESETS = {
     "paper": Preset("paper", False, 128, 3, "relu", 1000, 4096, 1e-3, 0.01, False),
-    "default": Preset("default", True, 128, 4, "silu", 6000, 2048, 3e-3, 1e-4, True),
+    "default": Preset("default", True, 128, 4, "silu", 6000, 1024, 3e-3, 1e-4, True),
 }
 
 
@@ -89,7 +89,9 @@ def new_network(scene: StrikeScene, parameters: Sequence[Parameter], preset: Pre
         mirror: Sequence[float] | None = mirror_signs(names).tolist()
     else:
         names, mirror = plain_names(scene, parameters), None
-    return ImpactNetwork(len(names), width=preset.width, layers=preset.layers, activation=preset.activation, mirror=mirror)
+    return ImpactNetwork(
+        len(names), width=preset.width, layers=preset.layers, activation=preset.activation, mirror=mirror
+    )
 
 
 def preset_header(preset: Preset) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -20,7 +21,7 @@ class ImpactNetwork(nn.Module):
         act = {"relu": nn.ReLU, "silu": nn.SiLU}[activation]
         sizes = [inputs] + [width] * layers
         blocks: list[nn.Module] = []
-        for a, b in zip(sizes, sizes[1:], strict=False):
+        for a, b in pairwise(sizes):
             blocks += [nn.Linear(a, b), act()]
         self.body = nn.Sequential(*blocks)
         self.head = nn.Linear(width, 3)
@@ -31,10 +32,12 @@ class ImpactNetwork(nn.Module):
         self.register_buffer("output_signs", torch.tensor(OUTPUT_SIGNS))
         self.mirror = mirror is not None
 
+    def one_sided(self, x: torch.Tensor) -> torch.Tensor:
+        """The network without its mirror image: what is trained, on strikes mirrored at random."""
+        return torch.as_tensor(self.head(self.body((x - self.get_buffer("shift")) / self.get_buffer("scale"))))
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        shift, scale = self.get_buffer("shift"), self.get_buffer("scale")
-        y = self.head(self.body((x - shift) / scale))
+        y = self.one_sided(x)
         if self.mirror:
-            flipped = self.head(self.body((x * self.get_buffer("signs") - shift) / scale))
-            y = 0.5 * (y + self.get_buffer("output_signs") * flipped)
-        return torch.as_tensor(y)
+            y = 0.5 * (y + self.get_buffer("output_signs") * self.one_sided(x * self.get_buffer("signs")))
+        return y

@@ -7,6 +7,7 @@ looks, how it moves; and predict the velocities there.
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -97,14 +98,14 @@ class Scratch:
             torch.manual_seed(seed)
             sizes = [x.shape[1], 128, 128, 128]
             layers: list[torch.nn.Module] = []
-            for a, b in zip(sizes, sizes[1:], strict=False):
+            for a, b in pairwise(sizes):
                 layers += [torch.nn.Linear(a, b), torch.nn.ReLU()]
             self.network = torch.nn.Sequential(*layers, torch.nn.Linear(128, 3))
         optimiser = torch.optim.AdamW(self.network.parameters(), lr=1e-3, weight_decay=0.01)
         for _ in range(1000):
             loss = (self.network(x) - y).pow(2).mean()
             optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimiser.step()
 
     def predict(self, strikes: Strikes) -> Prediction:

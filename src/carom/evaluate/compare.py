@@ -46,9 +46,9 @@ def compare(
         start = perf_counter()
         try:
             prediction = available[name](lesson).predict(test.strikes)
-        except (CaromError, ImportError) as error:
+        except (CaromError, ImportError) as reason:
             nothing = {m: float("nan") for m in ("accuracy@0.1", "accuracy@0.05", "median-relative-error")}
-            scores.append(Score(name, nothing, {}, 0.0, np.full(len(test), np.nan), None, str(error)))
+            scores.append(Score(name, nothing, {}, 0.0, np.full(len(test), np.nan), None, str(reason)))
             continue
         seconds = perf_counter() - start
         error = relative_error(prediction.post, test.post, lesson.scene.gyration_radius)

@@ -77,7 +77,9 @@ def evaluate_folders(
     if train.resolve() == test.resolve():
         test_impacts = test_impacts[[i for i, n in enumerate(test_impacts.names) if n not in shared]]
         if not len(test_impacts):
-            raise CaromError(f"--train and --test are both {train}: give --count so that some strikes are left to predict")
+            raise CaromError(
+                f"--train and --test are both {train}: give --count so that some strikes are left to predict"
+            )
     bases = base_for(model, learned_from) if model else make_bases(scene, out, samples, seed, threads, progress, steps)
     paper = paper_base(scene, out if model is None else model, samples, seed, threads, progress)
     lesson = Lesson(scene, lesson_impacts, bases, paper, fixed_by_slides(learned_from), seed)
@@ -113,9 +115,7 @@ def make_bases(
     return made.bases
 
 
-def paper_base(
-    scene: StrikeScene, out: Path, samples: int, seed: int, threads: int, progress: Progress
-) -> BaseModel:
+def paper_base(scene: StrikeScene, out: Path, samples: int, seed: int, threads: int, progress: Progress) -> BaseModel:
     """The paper's base model, trained on the MuJoCo impacts that are there already."""
     folder = out / "paper"
     if (folder / "model.json").is_file():
@@ -126,7 +126,14 @@ def paper_base(
         if not (folder / "data" / "mujoco").exists():
             (folder / "data" / "mujoco").symlink_to(data.resolve(), target_is_directory=True)
     return distill(
-        scene, folder, samples=samples, teachers=("mujoco",), preset="paper", seed=seed, threads=threads, progress=progress
+        scene,
+        folder,
+        samples=samples,
+        teachers=("mujoco",),
+        preset="paper",
+        seed=seed,
+        threads=threads,
+        progress=progress,
     ).bases[0]
 
 
@@ -152,7 +159,7 @@ def report_sections(
             f"Carom learned from the teacher `{adapted.base.teacher}` "
             f"(evidence {', '.join(f'{k}: {v:.1f}' for k, v in adapted.evidence.items())} nat).",
         ) if p)),
-        Table("Methods side by side", columns, tuple(rows), note="accuracy(a): share of strikes with relative error < a",
+        Table("Methods side by side", columns, tuple(rows), note="accuracy@a: share of strikes with error < a",
               highlight="carom"),
     ]  # fmt: skip
     able = [s for s in scores if s.prediction is not None]
@@ -170,7 +177,9 @@ def report_sections(
     )
     frames, yaw = contact_frames(scene, test.strikes), test.strikes.target_pose[:, 2]
     local = [rotate(v[:, :2], -yaw) for v in (test.strikes.striker_velocity, test.post, prediction.post)]
-    sections.append(Figure("Where and how it was struck", plots.strike_map(scene.outline.vertices, frames.point, *local)))
+    sections.append(
+        Figure("Where and how it was struck", plots.strike_map(scene.outline.vertices, frames.point, *local))
+    )
     intervals: list[plots.ParameterInterval] = [
         {"name": e.name, "value": e.value, "low": e.low, "high": e.high, "unit": e.unit, "bound_low": e.bounds[0],
          "bound_high": e.bounds[1], "verdict": e.verdict}

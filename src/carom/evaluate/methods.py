@@ -43,7 +43,9 @@ class InMujoco:
     values: Array  #: [P] in the order of the scene's MuJoCo parameters
 
     def predict(self, strikes: Strikes) -> Prediction:
-        run = Collider(self.scene, self.scene.parameters("mujoco")).run(strikes, np.tile(self.values, (len(strikes), 1)))
+        run = Collider(self.scene, self.scene.parameters("mujoco")).run(
+            strikes, np.tile(self.values, (len(strikes), 1))
+        )
         lost = (run.status == FAILED) | (run.status == MISSED)
         post = np.where(lost[:, None], np.nan, run.post)
         return Prediction(post, np.full_like(post, np.nan), (~lost).astype(float))

@@ -76,13 +76,23 @@ def base_for(model: Path, recordings: Recordings) -> tuple[BaseModel, ...]:
     return bases
 
 
-def by_gradient(base: BaseModel, impacts: Impacts, *, fixed: dict[str, float], seed: int, preset: str) -> Identification:
+def by_gradient(
+    base: BaseModel, impacts: Impacts, *, fixed: dict[str, float], seed: int, preset: str
+) -> Identification:
     """Parameters by gradient through the frozen base model (Eq. 3)."""
     frames = contact_frames(base.scene, impacts.strikes)
     local = to_local(base.scene, frames, impacts.post)
     speed = frames.speed if preset == "paper" else None
     return gradient.descend(
-        base, frames, local, fixed=fixed, preset=preset, speed=speed, scene=base.scene.name, teacher=base.teacher, seed=seed
+        base,
+        frames,
+        local,
+        fixed=fixed,
+        preset=preset,
+        speed=speed,
+        scene=base.scene.name,
+        teacher=base.teacher,
+        seed=seed,
     )
 
 

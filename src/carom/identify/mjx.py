@@ -26,7 +26,7 @@ from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
 CORNERS = 10  #: of the outline; the mesh has twice as many, and 20 is where the paper saw gradients fail
-STARTS = 3
+STARTS = 4
 ITERATIONS = 8
 PROBE = 0.45  #: step in unit space from the middle that shows whether a parameter does anything
 

@@ -7,6 +7,7 @@ partly luck: a parabola through all candidates around it gives the optimum and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import qmc
@@ -15,14 +16,15 @@ from carom.identify import trust
 from carom.scenes.collide import FAILED, MISSED, Collider
 from carom.scenes.parameters import Parameter, defaults, from_unit
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Impacts
+from carom.state import Array, Impacts, rotate
 
 Progress = Callable[[int, int], None]
 PENALTY = 10.0  #: relative error that a missed or failed strike counts as: large, but finite
 PROBES = 2  #: places from which each parameter is moved over its whole range, to see whether it does anything
-TINY = 0.004  #: step in unit space that matters to nobody: what it changes is the engine's scatter
-NUDGES = 3  #: such steps from each place
-CHANCE = 1.5  #: times the scatter: what an effect must exceed
+TINY = 0.004  #: change of a strike's speed and direction [1, rad] that matters to nobody: what differs is scatter
+NUDGES = 3  #: such changes at each place
+TYPICAL = 0.8  #: quantile over strikes: one strike at the brink of another outcome tells little
+CHANCE = 4.0  #: times the scatter: what an effect over the whole range must exceed
 AROUND = 0.2  #: distance in unit space of the candidates that give the sensitivities at the best one
 POLISH = 2  #: smoothed steps at the end
 
@@ -113,26 +115,41 @@ class Trials:
         """Move each parameter over its whole range, from a few places; those that change nothing are given up now.
 
         Contacts begin at one time step or the next, so outcomes scatter a little with any change at all: what
-        counts is an effect beyond the one of a step so small that it cannot matter.
+        counts is an effect beyond that of a change so small that it cannot matter.
         """
         count = len(self.active)
         places = qmc.Sobol(count, seed=seed).random(2)[:PROBES] * 0.6 + 0.2
         unit = np.repeat(np.repeat(places[:, None, None], count, axis=1), 2, axis=2)  # [places, A, low or high, A]
         unit[:, np.arange(count), 0, np.arange(count)] = 0.02
         unit[:, np.arange(count), 1, np.arange(count)] = 0.98
-        tiny = TINY * np.random.default_rng(seed).choice([-1.0, 1.0], size=(NUDGES, count))
-        self.run(np.concatenate([unit.reshape(-1, count), (places[:, None] + tiny).reshape(-1, count)]))
-        shared = self.residual / self._size[:, None]
-        ends = shared[: PROBES * count * 2].reshape(PROBES, count, 2, -1)
-        near = shared[PROBES * count * 2 :].reshape(PROBES, NUDGES, -1)
-        effect = np.sqrt(((ends[:, :, 1] - ends[:, :, 0]) ** 2).mean(axis=(0, 2)) * 3)
-        self.scatter = float(np.sqrt(near.var(axis=1, ddof=1).mean() * 2 * 3))
+        self.run(unit.reshape(-1, count))
+        ends = (self.residual / self._size[:, None]).reshape(PROBES, count, 2, -1, 3)
+        moved = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
+        effect = np.quantile(np.moveaxis(moved, 1, 0).reshape(count, -1), TYPICAL, axis=1)
+        self.scatter = self._scatter(places, np.random.default_rng(seed))
         names = [self.parameters[i].name for i in self.active]
         self.dead = trust.without_effect(names, effect, chance=CHANCE * self.scatter)
         keep = np.array([name not in self.dead for name in names])
         self.held |= {p.name: (p.default, "") for p in self.parameters if p.name in self.dead}
         self.active = [i for i, k in zip(self.active, keep, strict=True) if k]
         self.unit = self.unit[:, keep]
+
+    def _scatter(self, places: Array, rng: np.random.Generator) -> float:
+        """How far outcomes differ, as a share of them, between strikes that differ by nothing that matters."""
+        strikes, count = self.impacts.strikes, self.per_candidate
+        rows = np.tile(np.arange(count), PROBES * NUDGES)
+        turn, faster = TINY * rng.choice([-1.0, 1.0], size=(2, len(rows)))
+        velocity = strikes.striker_velocity[rows]
+        velocity[:, :2] = rotate(velocity[:, :2], turn) * (1 + faster)[:, None]
+        out = self.collider.run(
+            replace(strikes[rows], striker_velocity=velocity),
+            np.repeat(self.full(places), count * NUDGES, axis=0),
+        )
+        self.evaluations += len(rows)
+        scale = np.array([1.0, 1.0, self.scene.gyration_radius]) / self._size[rows, None]
+        near = (out.post / (1 + faster)[:, None] * scale).reshape(PROBES, NUDGES, count, 3)
+        apart = np.linalg.norm(near - np.roll(near, 1, axis=1), axis=-1)
+        return float(np.quantile(apart, TYPICAL))
 
     def smoothed(self, centre: Array) -> trust.Fit:
         """Residuals and their sensitivities at a point, from a parabola through all candidates around it.

@@ -81,6 +81,28 @@ class CheckReport:
         """Whether nothing stops the folder from being read."""
         return not any(finding.level == "error" for finding in self.findings)
 
+    def summary(self) -> list[tuple[str, str]]:
+        """What is there, in words and with units, for a table; what could not be told is left out."""
+        rows = [("recordings", f"{self.readable} of {self.listed} readable")]
+        numbers = (
+            ("rate", self.rate, "{:.4g} Hz"),
+            ("jitter of the intervals", self.interval_jitter, "{:.2g} periods"),
+            ("jitter of the sample times", self.timing_jitter, "{:.2g} periods"),
+            ("beat of two clocks", self.beat_period, "every {:.3g} s"),
+            ("outcomes are read after", self.settle, "{:.3g} s"),
+            ("free fall", self.gravity, "{:.4g} m/s^2"),
+            ("ground height", self.ground_height, "{:.2g} m"),
+            ("ground tilt", self.ground_tilt, "{:.2g} rad"),
+        )
+        rows += [(name, form.format(v)) for name, v, form in numbers if v is not None and np.isfinite(v)]
+        rows.append(("impacts found", ", ".join(f"{n} {kind}" for kind, n in self.impacts.items()) or "none"))
+        for name, b in self.bodies.items():
+            mass = "no mass" if b.mass is None else f"{b.mass:.4g} kg"
+            noise = f"noise {1000 * b.position_noise:.2g} mm" if np.isfinite(b.position_noise) else "noise unknown"
+            lost = f"{100 * b.lost_share:.2g} % lost"
+            rows.append((f"body {name}", f"{b.role}, {b.shape or 'no shape'}, {mass}, {noise}, {lost}"))
+        return rows
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values that JSON can hold; an unknown number is None."""
         plain: dict[str, Any] = _plain({**asdict(self), "ok": self.ok})

@@ -40,7 +40,8 @@ def check_scene(made_for: StrikeScene, recordings: Recordings) -> None:
             got = theirs[body][key]
             if _differ(expected, got):
                 raise ModelError(
-                    f"the model was made for scene '{made_for.name}' with {body} {key.rsplit('_', 1)[0]} {_short(expected)}, "
+                    f"the model was made for scene '{made_for.name}' with {body} {key.rsplit('_', 1)[0]} "
+                    f"{_short(expected)}, "
                     f"{recordings.path} has {_short(got)}; distil and adapt a model for these bodies"
                 )
 

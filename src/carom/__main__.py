@@ -1,0 +1,5 @@
+"""`python -m carom`: the same as the `carom` command."""
+
+from carom.cli import main
+
+main()

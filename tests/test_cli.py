@@ -1,0 +1,122 @@
+"""The command as a user types it: results, JSON, and one line with exit code 2 for every mistake."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from carom.loop import sample_commands, standin
+
+
+def carom(*arguments, cwd=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Twelve strikes of a stand-in, and a small base model of their scene."""
+    out = tmp_path_factory.mktemp("lab")
+    reality = standin("resin-low", "square", seed=5)
+    reality.execute(sample_commands(reality.shape, 12, np.random.default_rng(0)), out / "strikes", seed=1)
+    code, _, err = carom("distill", out / "strikes", "--out", out / "base", "--samples", 4096, "--steps", 150)
+    assert code == 0, err
+    return out
+
+
+def test_three_commands_from_recordings_to_predictions(lab):
+    code, out, err = carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model", "--json", "-")
+    assert code == 0, err
+    facts = json.loads(out)  # stdout holds the JSON and nothing else
+    assert facts["strikes"] == 12
+    code, _, err = carom("predict", lab / "model", lab / "strikes", "--json", lab / "predicted.json")
+    assert code == 0, err
+    predicted = json.loads((lab / "predicted.json").read_text())
+    assert len(predicted) == 12
+    first = next(iter(predicted.values()))
+    assert set(first) == {"post", "post_std", "rest", "status", "from_engine"}
+    assert len(first["post"]) == 3
+    assert first["status"] == "ok"
+
+
+def test_prediction_uses_nothing_after_the_contact(lab, tmp_path):
+    """Cut every record 5 ms before its contact: what is predicted must hardly change."""
+    carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model")
+    from carom.recordings import find_impacts, read, write
+
+    recordings = read(lab / "strikes")
+    whole = json.loads(carom("predict", lab / "model", lab / "strikes", "--json", "-")[1])
+    from dataclasses import replace
+
+    cut = tuple(t.until(find_impacts(t)[0].time - 0.005) for t in recordings.trajectories)
+    write(tmp_path / "cut", replace(recordings, trajectories=cut))
+    code, out, err = carom("predict", lab / "model", tmp_path / "cut", "--json", "-")
+    assert code == 0, err
+    for name, p in json.loads(out).items():
+        speed = np.linalg.norm(whole[name]["post"][:2])
+        np.testing.assert_allclose(p["post"][:2], whole[name]["post"][:2], atol=0.06 * speed + 0.01)
+
+
+def test_identify_writes_parameters_with_units(lab, tmp_path):
+    code, out, err = carom("identify", lab / "strikes", "--method", "grid", "--out", tmp_path / "p", "--json", "-")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["parameters"]["striker_friction"]["unit"] == "1"
+    assert (tmp_path / "p" / "parameters.yaml").is_file()
+    assert 0.15 < found["slides"]["friction"] < 0.3  # the stand-in's ground is 0.22
+
+
+def test_check_prints_json_and_table(lab, tmp_path):
+    code, out, _ = carom("check", lab / "strikes", "--json", tmp_path / "c.json")
+    assert code == 0
+    assert "12 of 12 readable" in out
+    assert json.loads((tmp_path / "c.json").read_text())["readable"] == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "nowhere"], "no such folder"),
+        (["distill", "squre", "--out", "x"], "unknown scene 'squre' (did you mean 'square'?)"),
+        (["distill", "square"], "Missing option"),
+        (["distill", "square", "--out", "x", "--samples", "10"], "needs 1000 impacts or more"),
+        (["distill", "square", "--out", "x", "--teacher", "bullet"], "unknown teacher 'bullet'"),
+        (["distill", "square", "--out", "x", "--preset", "papr"], "unknown preset 'papr' (did you mean 'paper'?)"),
+        (["adapt", "nomodel", "nowhere", "--out", "x"], "no such folder"),
+        (["predict", "nomodel", "nowhere"], "holds no impact model"),
+        (["bench", "speeed"], "unknown benchmark 'speeed'"),
+        (["bench", "robot-hits"], "needs --data DIR"),
+        (["identify", "nowhere"], "no such folder"),
+        (["fly"], "No such command 'fly'"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_code_two(arguments, message, tmp_path):
+    code, _, err = carom(*arguments, cwd=tmp_path)
+    assert code == 2
+    assert message in err
+    assert err.startswith("carom: ") and err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+def test_a_model_refuses_another_scene(lab, tmp_path):
+    reality = standin("resin-low", "triangle", seed=5)
+    reality.execute(sample_commands(reality.shape, 4, np.random.default_rng(0)), tmp_path / "other", seed=1)
+    code, _, err = carom("adapt", lab / "base", tmp_path / "other", "--out", tmp_path / "model")
+    assert code == 2
+    assert "the model was made for scene" in err and "target outline" in err
+
+
+def test_distillation_goes_on_after_a_kill_with_the_same_bytes(lab, tmp_path):
+    """A shard that a kill took away comes back identical; the others are not touched."""
+    import hashlib
+
+    shard = lab / "base" / "data" / "mujoco" / "impacts-00000.parquet"
+    before = hashlib.sha256(shard.read_bytes()).hexdigest()
+    shard.unlink()
+    code, _, err = carom("distill", lab / "strikes", "--out", lab / "base", "--samples", 4096, "--steps", 150, "--threads", 1)
+    assert code == 0, err
+    assert hashlib.sha256(shard.read_bytes()).hexdigest() == before
