@@ -14,6 +14,8 @@ from carom.scenes.strike import builtin
 from carom.state import Impacts
 
 TRUE = {"striker_friction": 0.25, "ground_friction": 0.35, "striker_damping": 0.6}
+CONTACT = ["striker_friction", "striker_damping", "ground_damping"]
+GROUND = {"ground_friction": 0.35}
 SCENE = builtin("semi-cylinder")
 IMPACTS = simulated(SCENE, TRUE, 10, seed=3)
 
@@ -21,13 +23,14 @@ IMPACTS = simulated(SCENE, TRUE, 10, seed=3)
 @pytest.mark.parametrize("method", [grid, cma])
 def test_known_friction_and_damping_are_recovered(method):
     seen = []
-    found = method(SCENE, IMPACTS, seed=0, progress=lambda done, total: seen.append((done, total)))
+    # ground friction comes from slides, as in the paper: an impact alone tells little of it
+    found = method(SCENE, IMPACTS, parameters=CONTACT, fixed=GROUND, seed=0, progress=lambda *done: seen.append(done))
     for name in ("striker_friction", "striker_damping"):
         estimate = found[name]
-        assert estimate.value == pytest.approx(TRUE[name], rel=0.2), name
+        assert estimate.value == pytest.approx(TRUE[name], rel=0.1), name
         assert estimate.verdict == "identified", (name, estimate.reason)
         assert estimate.low < estimate.value < estimate.high
-    assert found["ground_friction"].low <= TRUE["ground_friction"] <= found["ground_friction"].high
+        assert estimate.low / 1.05 < TRUE[name] < estimate.high * 1.05
     assert found.training.accuracy >= 0.9
     assert found.held_out is not None
     assert found.held_out.accuracy >= 0.9
@@ -59,12 +62,12 @@ def test_fixed_values_are_held_and_the_same_seed_gives_the_same_values():
 
 
 def test_one_parameter_alone_with_its_own_bounds():
-    narrow = with_bounds("striker_damping", (0.9, 2.0))  # the truth, 0.6, is outside
+    narrow = with_bounds("striker_damping", (0.1, 0.4))  # the truth, 0.6, is outside
     found = cma(
         SCENE, IMPACTS, parameters=[narrow], fixed={k: v for k, v in TRUE.items() if "friction" in k}, budget=700
     )
     assert found["striker_damping"].verdict == "on a bound"
-    assert found["striker_damping"].value == pytest.approx(0.9, rel=0.02)
+    assert found["striker_damping"].value == pytest.approx(0.4, rel=0.02)
 
 
 def test_strikes_that_miss_cost_much_but_stay_finite():

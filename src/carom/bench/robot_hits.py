@@ -12,7 +12,7 @@ import numpy as np
 from carom.bench.impact_accuracy import first_of, score_rows
 from carom.bench.results import Checkpoint, Results, new_results, summarise
 from carom.errors import CaromError
-from carom.evaluate import ABLATIONS, METHODS, Lesson
+from carom.evaluate import Lesson
 from carom.evaluate.folders import make_bases, paper_base
 from carom.evaluate.stages import fixed_by_slides, usable_impacts
 from carom.recordings import Recordings, read, scene_of
@@ -84,4 +84,4 @@ def _draw(
     order = np.random.default_rng([seed, draw]).permutation(len(impacts))
     train, test = impacts[order[:TRAIN]], impacts[order[TRAIN:]]
     lesson = Lesson(scene, train, bases, paper, fixed_by_slides(first_of(recordings, train)), seed + draw)
-    return score_rows(lesson, test, name, draw, [*METHODS, *ABLATIONS], progress)
+    return score_rows(lesson, test, name, draw)

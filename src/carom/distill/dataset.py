@@ -34,7 +34,7 @@ class ImpactData:
 
     strikes: Strikes
     values: Array  #: [N, P] parameters, in the order of the scene's
-    post: Array  #: [N, 3] vx, vy, wz of the target's centre of mass, world frame [m/s, m/s, rad/s]
+    post: Array  #: [N, 3] vx, vy, wz of the target's actual centre of mass, world frame [m/s, m/s, rad/s]
     engine_share: float  #: of the wall time of what was simulated now; 1 if all was there already
     seconds: float  #: wall time of what was simulated now
     simulated: int  #: impacts simulated now; the others were read from disk
@@ -87,7 +87,7 @@ def _simulate_shard(
     values = sample_parameters(parameters, SHARD, rng)
     if collider is not None:
         outcome = collider.run(strikes, values)
-        post, status, engine = outcome.post, outcome.status, outcome.engine_seconds
+        post, status, engine = outcome.post_mass_centre, outcome.status, outcome.engine_seconds
     else:
         frames = contact_frames(scene, strikes)
         before = perf_counter()

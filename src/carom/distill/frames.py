@@ -116,6 +116,24 @@ def shifted(frames: Frames, parameters: Sequence[Parameter], values: torch.Tenso
     return lever_t, lever_n, angle
 
 
+def seen_from_declared(
+    scene: StrikeScene, frames: Frames, parameters: Sequence[Parameter], values: torch.Tensor, local: torch.Tensor
+) -> torch.Tensor:
+    """Outcomes of the actual centre of mass [..., N, 3] as those of the declared one, which is what is measured.
+
+    On a body that spins they differ by spin x offset. Differentiable in `values` [..., N, P].
+    """
+    index = {p.name: i for i, p in enumerate(parameters)}
+    if "com_x" not in index and "com_y" not in index:
+        return local
+    axes = torch.as_tensor(frames.axes_target, dtype=values.dtype)
+    zero = values.new_zeros(())
+    x, y = (values[..., index[n]] if n in index else zero for n in ("com_x", "com_y"))
+    offset_t, offset_n = axes[:, 0, 0] * x + axes[:, 0, 1] * y, axes[:, 1, 0] * x + axes[:, 1, 1] * y
+    spin = local[..., 2] / scene.gyration_radius
+    return torch.stack([local[..., 0] + spin * offset_n, local[..., 1] - spin * offset_t, local[..., 2]], dim=-1)
+
+
 def feature_names(scene: StrikeScene, parameters: Sequence[Parameter]) -> tuple[str, ...]:
     """Names of the network's inputs, in order."""
     state = ["lever_t", "lever_n", "velocity_ratio", "log_speed"]

@@ -14,6 +14,7 @@ from carom.distill.frames import (
     feature_names,
     features,
     mirror_signs,
+    seen_from_declared,
     to_local,
     to_world,
 )
@@ -69,10 +70,16 @@ class BaseModel:
             return features(self.scene, frames, self.parameters, values).float()
         return plain_features(self.scene, frames, self.parameters, values).float()
 
-    def outcome(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
-        """Scaled outcomes in the contact frame [..., N, 3], whatever the network's own form."""
+    def of_mass_centre(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
+        """Scaled outcomes of the actual centre of mass [..., N, 3], which is what the network learned."""
         y = self.network(self.inputs(frames, values))
         return y if self.preset.contact_frame else plain_to_local(frames, y)
+
+    def outcome(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
+        """Scaled outcomes in the contact frame [..., N, 3], of the declared centre of mass as recordings have them."""
+        if values.ndim == 1:
+            values = values.expand(len(frames), -1)
+        return seen_from_declared(self.scene, frames, self.parameters, values, self.of_mass_centre(frames, values))
 
     def predict(self, strikes: Strikes, values: Array) -> Array:
         """`S_post` in the world [..., N, 3] for parameters [P] or [..., N, P]."""

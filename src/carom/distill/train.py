@@ -57,7 +57,7 @@ def train(
     for p in network.parameters():
         p.requires_grad_(False)
     with torch.no_grad():
-        predicted = model.outcome(frames.first(test), torch.from_numpy(data.values[:test])).double().numpy()
+        predicted = model.of_mass_centre(frames.first(test), torch.from_numpy(data.values[:test])).double().numpy()
     error = np.linalg.norm(predicted - local[:test], axis=-1) / np.linalg.norm(local[:test], axis=-1)
     held_out = {
         "accuracy@0.1": float((error < 0.1).mean()),

@@ -20,11 +20,11 @@ from carom.state import Array, Impacts, rotate
 
 Progress = Callable[[int, int], None]
 PENALTY = 10.0  #: relative error that a missed or failed strike counts as: large, but finite
-PROBES = 2  #: places from which each parameter is moved over its whole range, to see whether it does anything
+PROBES = 3  #: places from which each parameter is moved over its whole range, to see whether it does anything
 TINY = 0.004  #: change of a strike's speed and direction [1, rad] that matters to nobody: what differs is scatter
 NUDGES = 3  #: such changes at each place
 TYPICAL = 0.8  #: quantile over strikes: one strike at the brink of another outcome tells little
-CHANCE = 4.0  #: times the scatter: what an effect over the whole range must exceed
+CHANCE = 2.0  #: times the scatter: what an effect over the whole range must exceed
 AROUND = 0.2  #: distance in unit space of the candidates that give the sensitivities at the best one
 POLISH = 2  #: smoothed steps at the end
 
@@ -118,38 +118,44 @@ class Trials:
         counts is an effect beyond that of a change so small that it cannot matter.
         """
         count = len(self.active)
-        places = qmc.Sobol(count, seed=seed).random(2)[:PROBES] * 0.6 + 0.2
+        places = qmc.Sobol(count, seed=seed).random(4)[:PROBES] * 0.6 + 0.2
         unit = np.repeat(np.repeat(places[:, None, None], count, axis=1), 2, axis=2)  # [places, A, low or high, A]
-        unit[:, np.arange(count), 0, np.arange(count)] = 0.02
-        unit[:, np.arange(count), 1, np.arange(count)] = 0.98
-        self.run(unit.reshape(-1, count))
-        ends = (self.residual / self._size[:, None]).reshape(PROBES, count, 2, -1, 3)
-        moved = np.linalg.norm(ends[:, :, 1] - ends[:, :, 0], axis=-1)
-        effect = np.quantile(np.moveaxis(moved, 1, 0).reshape(count, -1), TYPICAL, axis=1)
-        self.scatter = self._scatter(places, np.random.default_rng(seed))
+        for i, inside in enumerate(np.linspace(0.02, 0.1, PROBES)):  # other ends each time, or one alone would repeat
+            unit[i, np.arange(count), 0, np.arange(count)] = inside
+            unit[i, np.arange(count), 1, np.arange(count)] = 1 - inside
+        rng = np.random.default_rng(seed)
+        scaled = self._nudged(unit.reshape(PROBES, -1, count), TINY * rng.choice([-1.0, 1.0], size=(PROBES, 1, 2)))
+        ends = scaled.reshape(PROBES, count, 2, -1, 3)
+        moved = ends[:, :, 1] - ends[:, :, 0]
+        # what is the same from every place is the parameter's doing; scatter differs, and its products average out
+        pairs = np.einsum("pasc,qasc->pqa", moved, moved)[np.triu_indices(PROBES, 1)] / self.per_candidate
+        effect = np.sqrt(np.maximum(pairs.mean(axis=0), 0.0))
+        still = np.repeat(places[:, None], NUDGES, axis=1)
+        near = self._nudged(still, TINY * rng.uniform(-1.0, 1.0, size=(PROBES, NUDGES, 2)))
+        apart = np.linalg.norm(near - np.roll(near, 1, axis=1), axis=-1)
+        self.scatter = float(np.quantile(apart, TYPICAL))
         names = [self.parameters[i].name for i in self.active]
         self.dead = trust.without_effect(names, effect, chance=CHANCE * self.scatter)
         keep = np.array([name not in self.dead for name in names])
         self.held |= {p.name: (p.default, "") for p in self.parameters if p.name in self.dead}
         self.active = [i for i, k in zip(self.active, keep, strict=True) if k]
-        self.unit = self.unit[:, keep]
+        self.unit = np.zeros((0, len(self.active)))
 
-    def _scatter(self, places: Array, rng: np.random.Generator) -> float:
-        """How far outcomes differ, as a share of them, between strikes that differ by nothing that matters."""
+    def _nudged(self, unit: Array, nudge: Array) -> Array:
+        """Outcomes [L, M, N, 3], as shares of the measured ones, of candidates [L, M, A] with strikes a little changed.
+
+        `nudge` [L, M or 1, 2] is the change of direction [rad] and of speed [1]; the outcomes are for the old speed.
+        """
         strikes, count = self.impacts.strikes, self.per_candidate
-        rows = np.tile(np.arange(count), PROBES * NUDGES)
-        turn, faster = TINY * rng.choice([-1.0, 1.0], size=(2, len(rows)))
+        turn, faster = np.repeat(np.broadcast_to(nudge, (*unit.shape[:2], 2)).reshape(-1, 2), count, axis=0).T
+        rows = np.tile(np.arange(count), unit.shape[0] * unit.shape[1])
         velocity = strikes.striker_velocity[rows]
         velocity[:, :2] = rotate(velocity[:, :2], turn) * (1 + faster)[:, None]
-        out = self.collider.run(
-            replace(strikes[rows], striker_velocity=velocity),
-            np.repeat(self.full(places), count * NUDGES, axis=0),
-        )
+        values = np.repeat(self.full(unit.reshape(-1, unit.shape[-1])), count, axis=0)
+        out = self.collider.run(replace(strikes[rows], striker_velocity=velocity), values)
         self.evaluations += len(rows)
         scale = np.array([1.0, 1.0, self.scene.gyration_radius]) / self._size[rows, None]
-        near = (out.post / (1 + faster)[:, None] * scale).reshape(PROBES, NUDGES, count, 3)
-        apart = np.linalg.norm(near - np.roll(near, 1, axis=1), axis=-1)
-        return float(np.quantile(apart, TYPICAL))
+        return np.asarray((out.post / (1 + faster)[:, None] * scale).reshape(*unit.shape[:2], count, 3))
 
     def smoothed(self, centre: Array) -> trust.Fit:
         """Residuals and their sensitivities at a point, from a parabola through all candidates around it.

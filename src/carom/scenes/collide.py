@@ -30,7 +30,8 @@ SEPARATED, PUSHING, MISSED, FAILED = 0, 1, 2, 3  #: statuses
 class Collisions:
     """Outcome of N simulated strikes."""
 
-    post: Array  #: [N, 3] vx, vy, wz of the target's centre of mass at separation, world frame [m/s, m/s, rad/s]
+    post: Array  #: [N, 3] vx, vy, wz of the target's declared centre of mass at separation [m/s, m/s, rad/s]
+    post_mass_centre: Array  #: [N, 3] the same of the actual centre of mass, where `com_x` and `com_y` moved it
     status: np.ndarray  #: [N] SEPARATED, PUSHING (still touching at the horizon), MISSED (never touched) or FAILED
     engine_seconds: float  #: wall time spent inside MuJoCo
     seconds: float  #: wall time in all
@@ -110,7 +111,16 @@ class Collider:
             rows = slice(low, min(low + CHUNK, len(strikes)))
             post[rows], status[rows], seconds = self._run_chunk(strikes[rows], values[rows])
             engine += seconds
-        return Collisions(post, status, engine, perf_counter() - start)
+        return Collisions(self._declared(strikes, values, post), post, status, engine, perf_counter() - start)
+
+    def _declared(self, strikes: Strikes, values: Array, post: Array) -> Array:
+        """Velocities of the declared centre of mass [N, 3] from those of the actual one: what a recording shows."""
+        offset = np.zeros((len(post), 2))
+        for i, p in enumerate(self.parameters):
+            if p.name in ("com_x", "com_y"):
+                offset[:, int(p.name == "com_y")] = values[:, i]
+        arm = rotate(offset, strikes.target_pose[:, 2])
+        return np.concatenate([post[:, :2] - _cross(post[:, 2], arm), post[:, 2:]], axis=-1)
 
     def _prepare(self, count: int) -> Batch:
         if self._batch is None or self._batch.nsim != count:

@@ -145,7 +145,7 @@ def _builtin(name: str, shape: Shape, mass: float, **options: Any) -> StrikeScen
 
 
 def builtin(name: str) -> StrikeScene:
-    """A built-in scene: semi-cylinder, square, triangle (CLASH, Fig. 6a), or box with a robot's tool.
+    """A built-in scene: semi-cylinder, square, triangle (CLASH, Fig. 6a), or box with a robot's spherical tool.
 
     >>> builtin("square").shape.size
     (0.08, 0.08, 0.05)
@@ -161,8 +161,10 @@ def builtin(name: str) -> StrikeScene:
         side, h = 0.1, 0.1 * np.sqrt(3) / 2
         corners = ((-side / 2, -h / 3), (side / 2, -h / 3), (0.0, 2 * h / 3))
         return _builtin(name, Shape("extruded", outline=corners, height=0.05), 0.17)
-    box = Body("box", "target", Shape("box", size=(0.232, 0.232, 0.232)), 0.4)
-    return from_bodies(box, Body("tool", "striker", Shape("sphere", radius=0.0145), 4.4), name="box")
+    mass = with_bounds("striker_mass", (4.4 / 3, 4.4 * 3))  # a robot's arm: 4.4 kg along the blow, more or less
+    tool = Striker(radius=0.0145, height=0.029, mass=4.4)
+    box = Shape("box", size=(0.232, 0.232, 0.232))
+    return _builtin(name, box, 0.4, striker=tool, unknown=(mass,), speed=(0.15, 1.5), deflection=0.3)
 
 
 BUILTIN = ("semi-cylinder", "square", "triangle", "box")

@@ -1,0 +1,22 @@
+"""The examples run, and do what they say."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from carom.scenes import load_scene
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_ten_strikes():
+    done = subprocess.run([sys.executable, EXAMPLES / "ten_strikes.py"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "10 strikes to learn from, 30 predicted" in done.stdout
+    assert float(done.stdout.split("'accuracy@0.1': ")[1].split(",")[0]) > 0.5
+
+
+def test_scene_of_ones_own():
+    scene = load_scene(EXAMPLES / "my_scene.yaml")
+    assert scene.striker.flat and abs(scene.striker.width - 0.04) < 1e-12
+    assert {p.name for p in scene.unknown} == {"face_tilt", "com_x", "com_y"}
