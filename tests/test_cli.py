@@ -98,7 +98,8 @@ def test_mistakes_end_in_one_line_and_code_two(arguments, message, tmp_path):
     code, _, err = carom(*arguments, cwd=tmp_path)
     assert code == 2
     assert message in err
-    assert err.startswith("carom: ") and err.count("\n") == 1
+    assert err.startswith("carom: ")
+    assert err.count("\n") == 1
     assert "Traceback" not in err
 
 
@@ -107,7 +108,8 @@ def test_a_model_refuses_another_scene(lab, tmp_path):
     reality.execute(sample_commands(reality.shape, 4, np.random.default_rng(0)), tmp_path / "other", seed=1)
     code, _, err = carom("adapt", lab / "base", tmp_path / "other", "--out", tmp_path / "model")
     assert code == 2
-    assert "the model was made for scene" in err and "target outline" in err
+    assert "the model was made for scene" in err
+    assert "target outline" in err
 
 
 def test_distillation_goes_on_after_a_kill_with_the_same_bytes(lab, tmp_path):

@@ -18,5 +18,6 @@ def test_ten_strikes():
 
 def test_scene_of_ones_own():
     scene = load_scene(EXAMPLES / "my_scene.yaml")
-    assert scene.striker.flat and abs(scene.striker.width - 0.04) < 1e-12
+    assert scene.striker.flat
+    assert abs(scene.striker.width - 0.04) < 1e-12
     assert {p.name for p in scene.unknown} == {"face_tilt", "com_x", "com_y"}

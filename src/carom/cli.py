@@ -82,7 +82,9 @@ def _plain(value: Any) -> Any:
 def bar() -> Iterator[Callable[[str, int, int], None]]:
     """A progress bar on stderr: call with what is done, how much, of how much."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=errors, transient=True) as progress:
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    quiet = not errors.is_terminal  # a log file wants lines, not a bar
+    with Progress(*columns, *times, console=errors, transient=True, disable=quiet) as progress:
         tasks: dict[str, Any] = {}
 
         def update(what: str, done: int, total: int) -> None:

@@ -46,7 +46,9 @@ def test_every_method_runs_and_carom_beats_what_knows_nothing(place):
     assert 0.7 < scores["carom"].coverage["coverage@0.9"] <= 1.0
     page = result.report.read_text()
     assert "stand" in page or "Methods side by side" in page
-    assert "Impact predictions" in page and "Parameters" in page and "Training of the base models" in page
+    assert "Impact predictions" in page
+    assert "Parameters" in page
+    assert "Training of the base models" in page
 
 
 def test_a_method_that_cannot_run_gets_a_note(place):
@@ -55,7 +57,7 @@ def test_a_method_that_cannot_run_gets_a_note(place):
     (score,) = compare(lesson, impacts, methods=["clash-paper"])
     assert score.prediction is None
     assert "preset 'paper'" in score.note
-    with pytest.raises(CaromError, match="unknown method 'caron' .did you mean 'carom'"):
+    with pytest.raises(CaromError, match=r"unknown method 'caron' .did you mean 'carom'"):
         compare(lesson, impacts, methods=["caron"])
 
 

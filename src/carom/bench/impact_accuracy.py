@@ -58,8 +58,8 @@ def run(
         rows=summarise(_with_means(values, draws)),
         seconds=seconds,
         notes=(
-            "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, speed-dependent restitution, "
-            "mass off centre, scatter, compliant striker, simulated motion capture.",
+            "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, restitution that depends "
+            "on speed, mass off centre, scatter, compliant striker, simulated motion capture.",
             f"{TRAIN} strikes to learn from, {TEST} others to predict, {draws} draws; mean and standard deviation over "
             f"draws; base models from {samples} simulated impacts per teacher.",
         ),

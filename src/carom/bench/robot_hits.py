@@ -61,8 +61,8 @@ def run(
         seconds=seconds,
         notes=(
             "Real recordings: a KUKA iiwa 7 strikes a resting box (EPFL LASA, epfl-lasa/air_hockey).",
-            f"{TRAIN} strikes to learn from, the rest to predict, {draws} draws; mean and standard deviation over draws; "
-            f"base models from {samples} simulated impacts per teacher.",
+            f"{TRAIN} strikes to learn from, the rest to predict, {draws} draws; mean and standard deviation over "
+            f"draws; base models from {samples} simulated impacts per teacher.",
             "Outcomes: value at 30 ms of a quadratic fit over 30 to 150 ms after first motion.",
         ),
     )

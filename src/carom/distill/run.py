@@ -9,7 +9,7 @@ from time import perf_counter
 
 from carom.distill.dataset import generate
 from carom.distill.files import save_bases
-from carom.distill.model import BaseModel
+from carom.distill.model import PRESETS, BaseModel
 from carom.distill.train import train
 from carom.errors import CaromError, unknown_name
 from carom.scenes.strike import TEACHERS, StrikeScene
@@ -46,6 +46,8 @@ def distill(
     for teacher in teachers:
         if teacher not in TEACHERS:
             raise CaromError(unknown_name("teacher", teacher, TEACHERS))
+    if preset not in PRESETS:
+        raise CaromError(unknown_name("preset", preset, PRESETS))
     report = progress or (lambda what, done, total: None)
     bases, facts = [], []
     for teacher in teachers:
