@@ -119,6 +119,7 @@ def test_distillation_goes_on_after_a_kill_with_the_same_bytes(lab, tmp_path):
     shard = lab / "base" / "data" / "mujoco" / "impacts-00000.parquet"
     before = hashlib.sha256(shard.read_bytes()).hexdigest()
     shard.unlink()
-    code, _, err = carom("distill", lab / "strikes", "--out", lab / "base", "--samples", 4096, "--steps", 150, "--threads", 1)
+    again = ["distill", lab / "strikes", "--out", lab / "base", "--samples", 4096, "--steps", 150, "--threads", 1]
+    code, _, err = carom(*again)
     assert code == 0, err
     assert hashlib.sha256(shard.read_bytes()).hexdigest() == before

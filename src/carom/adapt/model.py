@@ -26,9 +26,9 @@ from carom.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
-#: Evidence [nat] by which another teacher must beat the analytic one to be chosen (20 to 1): on real strikes the
-#: analytic teacher predicts better than MuJoCo on average, and the evidence of ten samples is a noisy judge.
-HEAD_START = {"compliant": 3.0}
+#: Evidence [nat] by which another teacher must beat the analytic one to be chosen: textbook impacts are the better
+#: guess before any strike is seen, and the evidence of ten samples is a noisy judge.
+HEAD_START = {"compliant": 1.5}
 CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
 
 

@@ -111,7 +111,7 @@ def _fit(
             b = torch.where(flip, b * network.get_buffer("output_signs"), b)
         loss = (weight[rows] * (network.one_sided(a) - b).pow(2)).mean()
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         schedule.step()
         if step % max(steps // 60, 1) == 0 or step == steps - 1:
