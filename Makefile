@@ -17,13 +17,20 @@ $(VENV)/.installed-core: pyproject.toml constraints.txt
 	@$(INSTALL) -e .
 	@touch $@
 
+# The demo's table has a row for MJX, so it needs that extra too.
+$(VENV)/.installed-demo: pyproject.toml constraints.txt
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@echo "installing carom into $(VENV); the first time this takes a minute or two"
+	@$(INSTALL) -e ".[mjx]"
+	@touch $(VENV)/.installed-core $@
+
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing carom and what its tests need into $(VENV); the first time this takes some minutes"
 	@$(INSTALL) -e ".[dev,mjx]"
-	@touch $(VENV)/.installed-core $@
+	@touch $(VENV)/.installed-core $(VENV)/.installed-demo $@
 
-demo: $(VENV)/.installed-core
+demo: $(VENV)/.installed-demo
 	$(BIN)/carom demo --out out/demo
 	@echo "report: out/demo/report.html"
 

@@ -232,7 +232,7 @@ def evaluate(
     train: Annotated[Path, typer.Option(help="recordings to learn from")],
     test: Annotated[Path, typer.Option(help="recordings to predict")],
     model: Annotated[Path | None, typer.Option(help="base models; distilled into --out if not given")] = None,
-    out: Annotated[Path, typer.Option(help="folder for base models and the report")] = Path("out/evaluate"),
+    out: Annotated[Path | None, typer.Option(help="for base models and report; default: out/evaluate/TRAIN")] = None,
     samples: Annotated[int, typer.Option(help="simulated impacts per teacher, if base models are to be made")] = 40_000,
     methods: Annotated[str | None, typer.Option(help="comma-separated; all if not given")] = None,
     count: Annotated[int | None, typer.Option(help="learn from the first COUNT strikes only")] = None,
@@ -247,7 +247,8 @@ def evaluate(
     printer = Out(json_file)
     with bar() as progress:
         result = evaluate_folders(
-            train, test, model=model, out=out, samples=samples, count=count, settle=settle, seed=seed, threads=threads,
+            train, test, model=model, out=out or Path("out/evaluate") / train.resolve().name, samples=samples,
+            count=count, settle=settle, seed=seed, threads=threads,
             methods=methods.split(",") if methods else None, progress=progress,
         )  # fmt: skip
     printer.write(result.to_dict())

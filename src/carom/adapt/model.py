@@ -26,9 +26,6 @@ from carom.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
-#: Evidence [nat] by which another teacher must beat the analytic one to be chosen: textbook impacts are the better
-#: guess before any strike is seen, and the evidence of ten samples is a noisy judge.
-HEAD_START = {"compliant": 1.5}
 CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
 
 
@@ -108,7 +105,7 @@ def adapt(
         draft = AdaptedModel(base, members, posture, contact, {}, impacts, {})
         hyper, evidence[base.teacher] = fit_hyper(draft._points(frames, impacts.strikes), local, measured)
         found.append(AdaptedModel(base, members, posture, contact, hyper, impacts, evidence))
-    return max(found, key=lambda model: evidence[model.base.teacher] + HEAD_START.get(model.base.teacher, 0.0))
+    return max(found, key=lambda model: evidence[model.base.teacher])
 
 
 def check_usable(bases: Sequence[BaseModel], impacts: Impacts) -> StrikeScene:

@@ -20,7 +20,7 @@ from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Impacts
 
 TRAIN, TEST = 10, 100
-MJX_DRAWS = 2
+MJX_DRAWS = 1
 SHAPE_SETTING = "nylon-low"  #: the ground and material on which the three shapes are compared
 Progress = Callable[[str, int, int], None]
 

@@ -1,8 +1,8 @@
 """The six settings of the stand-ins, three materials on two kinds of sand as in CLASH (section IV-A), and their shapes.
 
-The numbers are plausible, not measured: restitution falls with speed as that of yielding solids does (to the power
--1/4), and the prints' mass and springiness are uneven enough that a calibrated MuJoCo is right about as often as
-the paper found on its real blocks (accuracy 0.5 to 0.64). What a folder written by a stand-in declares is what a lab would know:
+The numbers are plausible, not measured: restitution falls with speed nearly as that of yielding solids does (to the
+power -1/4), and the prints' springiness and mass are uneven enough that a calibrated MuJoCo misses one strike in four
+or so; on the paper's real blocks it missed more (accuracy 0.5 to 0.64). What a folder written by a stand-in declares is what a lab would know:
 shapes and the target's mass. Everything else here is for the methods to find out, and the `Effects` are what no
 parameter of a simulator can express.
 """
@@ -58,9 +58,9 @@ class Setting:
 
 #: density, restitution, its exponent, friction, contact duration, com offset, restitution variation, striker masses
 _MATERIALS: Mapping[str, tuple[float, float, float, float, float, float, float, tuple[float, float]]] = {
-    "resin": (1150.0, 0.62, 0.20, 0.34, 0.003, 0.0035, 0.30, (3.4, 5.8)),
-    "nylon": (820.0, 0.72, 0.20, 0.20, 0.005, 0.0040, 0.35, (3.0, 5.2)),
-    "petg-cf": (960.0, 0.50, 0.25, 0.27, 0.004, 0.0045, 0.35, (3.2, 5.6)),
+    "resin": (1150.0, 0.62, 0.18, 0.34, 0.003, 0.0025, 0.25, (3.4, 5.8)),
+    "nylon": (820.0, 0.72, 0.20, 0.20, 0.005, 0.0030, 0.28, (3.0, 5.2)),
+    "petg-cf": (960.0, 0.50, 0.22, 0.27, 0.004, 0.0030, 0.28, (3.2, 5.6)),
 }
 #: ground friction of the sand, and what its dust leaves of the friction between striker and target
 _GROUNDS: Mapping[str, tuple[float, float]] = {"high": (0.45, 1.0), "low": (0.22, 0.85)}

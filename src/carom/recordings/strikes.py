@@ -17,6 +17,7 @@ from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array, Impacts, Strikes
 
 Skipped = tuple[tuple[str, str], ...]
+SAME_SETTLE = 0.008  #: [s] contacts of one folder may differ by this much in how long they last
 LOOK_AHEAD = 0.5  #: [s] that an approach is carried on, at most, to find where the bodies touch
 
 
@@ -38,8 +39,12 @@ def strike_impacts(
     kept: list[Impact] = []
     before: list[Before] = []
     skipped: list[tuple[str, str]] = []
-    for trajectory in recordings.trajectories:
-        strike, reason = first_strike(trajectory, settle=settle, span=span)
+    found = [first_strike(trajectory, settle=settle, span=span) for trajectory in recordings.trajectories]
+    usual = float(np.median([strike.settle for strike, _ in found if strike is not None] or [0.0]))
+    for trajectory, (strike, reason) in zip(recordings.trajectories, found, strict=True):
+        if settle is None and strike is not None and abs(strike.settle - usual) > SAME_SETTLE:
+            # one laboratory, one clock and one pair of bodies: a lone contact ten times as long is a bad sample
+            strike, reason = first_strike(trajectory, settle=usual, span=span)
         if strike is None or strike.striker is None:
             skipped.append((trajectory.name, reason or "no striker was near"))
             continue
