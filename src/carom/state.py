@@ -77,6 +77,7 @@ class Impacts:
 
     def __getitem__(self, rows: Sequence[int] | NDArray[np.integer]) -> Impacts:
         index = np.asarray(rows)
+        index = index.astype(np.int64) if not len(index) else index  # an empty list has no type of its own
         names = tuple(self.names[i] for i in np.arange(len(self))[index])
         return Impacts(self.strikes[index], self.post[index], self.post_std[index], names)
 

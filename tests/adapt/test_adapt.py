@@ -92,8 +92,8 @@ def test_prediction_follows_the_target_wherever_it_stands(base, impacts):
 
     far = replace(
         strikes,
-        target_pose=[*moved(strikes.target_pose, [0.4, -1.0]), 0, 0, angle],
-        striker_pose=[*moved(strikes.striker_pose, [0.4, -1.0]), 0, 0, angle],
+        target_pose=moved(strikes.target_pose, [0.4, -1.0]) + np.array([0, 0, angle]),
+        striker_pose=moved(strikes.striker_pose, [0.4, -1.0]) + np.array([0, 0, angle]),
         striker_velocity=moved(strikes.striker_velocity, 0.0),
     )
     here, there = model.predict(strikes).post, model.predict(far).post
