@@ -26,6 +26,7 @@ from carom.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
+FAITHFUL = 0.9  #: in-simulator accuracy, relative to the best base model's, below which one is not considered
 CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
 
 
@@ -90,8 +91,8 @@ def adapt(
 ) -> AdaptedModel:
     """Correct a base model with real impacts; `fixed` parameters were identified otherwise.
 
-    Given base models of several teachers, each is corrected, and the one with the greatest evidence for the
-    impacts is returned: the ten samples themselves choose the teacher.
+    Given base models of several teachers, each that learned its teacher well is corrected, and the one with the
+    greatest evidence for the impacts is returned: the ten samples themselves choose the teacher.
     """
     scene = check_usable(bases, impacts)
     frames = contact_frames(scene, impacts.strikes)
@@ -100,12 +101,21 @@ def adapt(
     contact = standardise(contact_columns(scene, frames), CONTACT_FLOORS)
     evidence: dict[str, float] = {}
     found: list[AdaptedModel] = []
-    for base in bases:
+    for base in faithful(bases):
         members = plausible_members(base, frames, local, fixed=fixed or {}, seed=seed)
         draft = AdaptedModel(base, members, posture, contact, {}, impacts, {})
         hyper, evidence[base.teacher] = fit_hyper(draft._points(frames, impacts.strikes), local, measured)
         found.append(AdaptedModel(base, members, posture, contact, hyper, impacts, evidence))
     return max(found, key=lambda model: evidence[model.base.teacher])
+
+
+def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:
+    """The base models that learned their teacher about as well as the best of them did theirs.
+
+    A network that is off by a tenth on its own simulator's impacts has no business explaining real ones.
+    """
+    own = [base.held_out.get("accuracy@0.1", 1.0) for base in bases]
+    return [base for base, accuracy in zip(bases, own, strict=True) if accuracy >= FAITHFUL * max(own)]
 
 
 def check_usable(bases: Sequence[BaseModel], impacts: Impacts) -> StrikeScene:
