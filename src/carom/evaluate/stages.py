@@ -25,6 +25,7 @@ from carom.state import Impacts
 
 Progress = Callable[[str, int, int], None]
 METHODS = ("gradient", "grid", "cma", "mjx")
+CANDIDATES = 250  #: tried on every strike by a search
 
 
 def any_scene(what: str) -> StrikeScene:
@@ -121,7 +122,8 @@ def identify_strikes(
 
         return mjx.fit(scene, impacts, fixed=fixed, seed=seed, progress=step), slides
     search_by = {"grid": search.grid, "cma": search.cma}[method]
-    return search_by(scene, impacts, fixed=fixed, seed=seed, progress=step), slides
+    budget = max(2500, CANDIDATES * len(impacts))
+    return search_by(scene, impacts, fixed=fixed, budget=budget, seed=seed, progress=step), slides
 
 
 def adapt_to(
