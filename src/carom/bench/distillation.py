@@ -35,7 +35,7 @@ def run(
             values += [r for r in rows if r["metric"] != "seconds"]
     return new_results(
         "distill",
-        command="carom bench distill",
+        command=f"carom bench distill --draws {draws} --samples {samples}",
         rows=summarise(values),
         seconds=seconds,
         notes=(f"{samples} simulated impacts per teacher; accuracy on simulated impacts that were not trained on.",),

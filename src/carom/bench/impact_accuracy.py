@@ -54,7 +54,7 @@ def run(
             progress("settings and draws", number * draws + draw + 1, len(everything) * draws)
     return new_results(
         "impact-accuracy",
-        command="carom bench impact-accuracy",
+        command=f"carom bench impact-accuracy --draws {draws} --samples {samples}",
         rows=summarise(_with_means(values, draws)),
         seconds=seconds,
         notes=(

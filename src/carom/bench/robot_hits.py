@@ -56,7 +56,7 @@ def run(
             progress("folders and draws", number * draws + draw + 1, len(folders) * draws)
     return new_results(
         "robot-hits",
-        command="carom bench robot-hits --data DIR",
+        command=f"carom bench robot-hits --data DIR --draws {draws} --samples {samples}",
         rows=summarise(values),
         seconds=seconds,
         notes=(
