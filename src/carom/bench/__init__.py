@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from carom.bench.results import Results
 from carom.errors import CaromError, unknown_name
+
+if TYPE_CHECKING:
+    from carom.bench.results import Results
 
 NAMES = ("distill", "impact-accuracy", "robot-hits")
 
