@@ -32,7 +32,6 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt
 
 demo: $(VENV)/.installed-demo
 	$(BIN)/carom demo --out out/demo
-	@echo "report: out/demo/report.html"
 
 # One thread each for two workers: together they use two cores, and more threads would only wait for each other.
 test: $(VENV)/.installed-dev
