@@ -63,11 +63,12 @@ class AdaptedModel:
 
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""
-        parts = [self._predict(strikes[i : i + CHUNK]) for i in range(0, max(len(strikes), 1), CHUNK)]
+        training = self._training()
+        parts = [self._predict(strikes[i : i + CHUNK], training) for i in range(0, max(len(strikes), 1), CHUNK)]
         return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
 
-    def _predict(self, strikes: Strikes) -> Prediction:
-        known, local, measured = self._training()
+    def _predict(self, strikes: Strikes, training: tuple[Points, Array, Array]) -> Prediction:
+        known, local, measured = training
         frames = contact_frames(self.scene, strikes)
         mean, covariance = condition(self.hyper, known, local, measured, self._points(frames, strikes))
         std = _world_std(self.scene, frames, covariance)

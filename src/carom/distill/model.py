@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,7 +15,6 @@ from carom.distill.frames import (
     features,
     mirror_signs,
     seen_from_declared,
-    to_local,
     to_world,
 )
 from carom.distill.network import ImpactNetwork
@@ -101,10 +100,6 @@ def new_network(scene: StrikeScene, parameters: Sequence[Parameter], preset: Pre
     )
 
 
-def preset_header(preset: Preset) -> dict[str, object]:
-    return asdict(preset)
-
-
 def plain_names(scene: StrikeScene, parameters: Sequence[Parameter]) -> tuple[str, ...]:
     state = ["point_x", "point_y", "velocity_x", "velocity_y"] + (["face_angle"] if scene.striker.flat else [])
     return (*state, *(p.name for p in parameters))
@@ -135,5 +130,3 @@ def plain_to_local(frames: Frames, y: torch.Tensor) -> torch.Tensor:
     speed = torch.as_tensor(frames.speed, dtype=y.dtype)[:, None]
     return torch.cat([linear, y[..., 2:]], dim=-1) / speed
 
-
-__all__ = ["PRESETS", "BaseModel", "Preset", "contact_frames", "new_network", "to_local"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from carom.adapt import AdaptedModel, adapt
 from carom.distill import BaseModel, distill, load_bases
+from carom.distill.files import HEADER
 from carom.distill.frames import contact_frames
 from carom.errors import CaromError
 from carom.evaluate.compare import Score, compare
@@ -81,7 +82,7 @@ def evaluate_folders(
                 f"--train and --test are both {train}: give --count so that some strikes are left to predict"
             )
     bases = base_for(model, learned_from) if model else make_bases(scene, out, samples, seed, threads, progress, steps)
-    paper = paper_base(scene, out if model is None else model, samples, seed, threads, progress)
+    paper = paper_base(scene, out, samples, seed, threads, progress)
     lesson = Lesson(scene, lesson_impacts, bases, paper, fixed_by_slides(learned_from), seed)
     total, done = len(methods or range(10)), [0]
 
@@ -106,20 +107,27 @@ def make_bases(
 ) -> tuple[BaseModel, ...]:
     """Base models of both teachers for a scene, made in `out/base` unless they are there already."""
     folder = out / "base"
-    if (folder / "model.json").is_file():
-        bases = load_bases(folder)
-        if bases[0].scene.signature() == scene.signature():
-            return bases
-        raise CaromError(f"{folder} holds base models of another scene; choose another --out or delete it")
+    if there := _already(folder, scene):
+        return there
     made = distill(scene, folder, samples=samples, steps=steps, seed=seed, threads=threads, progress=progress)
     return made.bases
+
+
+def _already(folder: Path, scene: StrikeScene) -> tuple[BaseModel, ...]:
+    """Base models of this scene that an earlier run left in the folder; none if it holds no model."""
+    if not (folder / HEADER).is_file():
+        return ()
+    bases = load_bases(folder)
+    if bases[0].scene.signature() != scene.signature():
+        raise CaromError(f"{folder} holds base models of another scene; choose another --out or delete it")
+    return bases
 
 
 def paper_base(scene: StrikeScene, out: Path, samples: int, seed: int, threads: int, progress: Progress) -> BaseModel:
     """The paper's base model, trained on the MuJoCo impacts that are there already."""
     folder = out / "paper"
-    if (folder / "model.json").is_file():
-        return load_bases(folder)[0]
+    if there := _already(folder, scene):
+        return there[0]
     data = out / "base" / "data" / "mujoco"
     if data.is_dir():
         (folder / "data").mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,8 @@
 The numbers are plausible, not measured: restitution falls with speed nearly as that of yielding solids does (to the
 power -1/4), and the prints' springiness and mass are uneven enough that a calibrated MuJoCo misses one strike in four
 or so; on the paper's real blocks it missed more (accuracy 0.5 to 0.64). What a folder written by a stand-in declares is
-what a lab would know: shapes and the target's mass. Everything else here is for the methods to find out, and the
-`Effects` are what no parameter of a simulator can express.
+what a lab would know: shapes and the target's mass. Everything else here is for the methods to find out; of the
+`Effects`, a mass off centre is the only one that a parameter of the models (`com_x`, `com_y`) can express.
 """
 
 from __future__ import annotations

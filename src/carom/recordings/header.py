@@ -19,7 +19,6 @@ FORMAT = "carom-recordings/1"
 LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
 ANGLES = {"rad": 1.0, "deg": float(np.pi / 180)}
 TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-FRAMES = ("z-up", "y-up")
 
 Vector3 = tuple[float, float, float]
 

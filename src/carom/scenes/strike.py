@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -206,8 +206,3 @@ def from_bodies(target: Body, striker: Body | None, *, name: str | None = None, 
     return StrikeScene(
         name or f"{target.name}-by-{striker.name}", target, tip, tuple(unknown), speed=(0.15, 1.5), deflection=0.3
     )
-
-
-def with_forward(scene: StrikeScene, forward: float) -> StrikeScene:
-    """The same scene with the flat face looking along `forward` in the striker's frame [rad]."""
-    return replace(scene, striker=replace(scene.striker, forward=float(forward))) if scene.striker.flat else scene
