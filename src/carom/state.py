@@ -82,6 +82,32 @@ class Impacts:
         return Impacts(self.strikes[index], self.post[index], self.post_std[index], names)
 
 
+@dataclass(frozen=True)
+class StrikeCommands:
+    """N strikes a striker is asked for: where on the resting target, how fast, and where the target lies."""
+
+    contact_point: Array  #: [N, 2] a point of the target's outline, in the target's body frame [m]
+    velocity: Array  #: [N, 2] of the striker at contact, in the target's body frame at rest [m/s]
+    target_pose: Array  #: [N, 3] x, y, yaw of the target's frame before the strike, world [m, m, rad]
+
+    def __post_init__(self) -> None:
+        count = len(np.atleast_1d(np.asarray(self.target_pose)))
+        for column, width in zip(fields(self), (2, 2, 3), strict=True):
+            array = np.ascontiguousarray(getattr(self, column.name), dtype=np.float64)
+            if array.shape != (count, width):
+                raise CaromError(f"{column.name}: expected an array of shape ({count}, {width}), got {array.shape}")
+            if not np.isfinite(array).all():
+                worst = int(np.argmax(~np.isfinite(array).all(axis=1)))
+                raise CaromError(f"strike {worst}: {column.name}: expected finite numbers, got {array[worst].tolist()}")
+            object.__setattr__(self, column.name, array)
+
+    def __len__(self) -> int:
+        return len(self.target_pose)
+
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]) -> StrikeCommands:
+        return StrikeCommands(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
 def rotate(vectors: ArrayLike, yaw: ArrayLike) -> Array:
     """Planar vectors [..., 2] turned by yaw [...]: body to world with the body's yaw, world to body with minus it."""
     v, a = np.asarray(vectors, dtype=np.float64), np.asarray(yaw, dtype=np.float64)

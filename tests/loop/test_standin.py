@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from carom.errors import CaromError, SceneError
-from carom.loop import SETTINGS, SHAPES, Effects, Mocap, StrikeCommands, sample_commands, standin
+from carom.loop import SETTINGS, SHAPES, Effects, Mocap, sample_commands, standin
 from carom.recordings import read
-from carom.state import rotate, wrap_angle
+from carom.state import StrikeCommands, rotate, wrap_angle
 
 
 def commands_for(reality, count, seed=0, **options):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from carom.errors import CaromError
-from carom.loop.reality import StrikeCommands, sample_commands
+from carom.loop.reality import sample_commands
 from carom.loop.settings import SHAPES
 from carom.loop.touch import check_on_outline, flat_touch, round_touch, surface
-from carom.state import rotate
+from carom.state import StrikeCommands, rotate
 
 
 def rng(seed=0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from carom.errors import SceneError
-from carom.scenes.collide import MISSED, PUSHING, SEPARATED, Collider, striker_gap, touching
+from carom.scenes.collide import MISSED, PUSHING, SEPARATED, Collider, touching
 from carom.scenes.parameters import from_unit, known
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import Striker, StrikeScene, builtin
@@ -173,7 +173,7 @@ def test_recorded_gap_does_not_matter_only_the_line_of_approach() -> None:
     case = strikes([[-0.06, 0.01], [-0.09, 0.004], [-0.03, 0.016]], [0.5, 0.1])
     local, _ = touching(ROUND, case, {})
     np.testing.assert_allclose(local, np.tile(local[0], (3, 1)), atol=1e-6)
-    assert striker_gap(ROUND, ROUND.outline, local, np.zeros(3), np.zeros(3)) == pytest.approx([0.0] * 3, abs=2e-7)
+    assert ROUND.outline.gap(local) - ROUND.striker.radius == pytest.approx([0.0] * 3, abs=1e-9)
 
 
 def test_unknown_geometry_moves_the_face() -> None:

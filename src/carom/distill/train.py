@@ -52,7 +52,7 @@ def train(
     network.get_buffer("shift").copy_(_symmetric_mean(x[test:], network))
     network.get_buffer("scale").copy_(x[test:].std(0).clamp_min(1e-3))
     with one_thread():
-        curve = _fit(network, x, y, weight, test, chosen, steps, generator, progress)
+        curve = fit_network(network, x, y, weight, test, chosen, steps, generator, progress)
     network.eval()
     for p in network.parameters():
         p.requires_grad_(False)
@@ -85,7 +85,7 @@ def _symmetric_mean(x: torch.Tensor, network: torch.nn.Module) -> torch.Tensor:
     return torch.where(network.get_buffer("signs") < 0, torch.zeros_like(mean), mean)
 
 
-def _fit(
+def fit_network(
     network: ImpactNetwork,
     x: torch.Tensor,
     y: torch.Tensor,

@@ -1,7 +1,7 @@
 """Reality, the contract a robot or a stand-in fulfils, and the built-in stand-ins."""
 
 from carom.loop.mocap import Mocap
-from carom.loop.reality import Reality, StrikeCommands, sample_commands
+from carom.loop.reality import Reality, sample_commands
 from carom.loop.settings import SETTINGS, SHAPES, Effects, Setting
 from carom.loop.standin import StandIn, Truth, standin
 
@@ -13,7 +13,6 @@ __all__ = [
     "Reality",
     "Setting",
     "StandIn",
-    "StrikeCommands",
     "Truth",
     "sample_commands",
     "standin",

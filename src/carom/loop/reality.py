@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carom.errors import CaromError
 from carom.loop.touch import surface
 from carom.scenes.shapes import Shape
-from carom.state import Array, rotate
-
-
-@dataclass(frozen=True)
-class StrikeCommands:
-    """N strikes a striker is asked for: where on the resting target, how fast, and where the target lies."""
-
-    contact_point: Array  #: [N, 2] a point of the target's outline, in the target's body frame [m]
-    velocity: Array  #: [N, 2] of the striker at contact, in the target's body frame at rest [m/s]
-    target_pose: Array  #: [N, 3] x, y, yaw of the target's frame before the strike, world [m, m, rad]
-
-    def __post_init__(self) -> None:
-        count = len(np.atleast_1d(np.asarray(self.target_pose)))
-        for field, width in zip(fields(self), (2, 2, 3), strict=True):
-            array = np.ascontiguousarray(getattr(self, field.name), dtype=np.float64)
-            if array.shape != (count, width):
-                raise CaromError(f"{field.name}: expected an array of shape ({count}, {width}), got {array.shape}")
-            if not np.isfinite(array).all():
-                worst = int(np.argmax(~np.isfinite(array).all(axis=1)))
-                raise CaromError(f"strike {worst}: {field.name}: expected finite numbers, got {array[worst].tolist()}")
-            object.__setattr__(self, field.name, array)
-
-    def __len__(self) -> int:
-        return len(self.target_pose)
-
-    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]) -> StrikeCommands:
-        return StrikeCommands(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+from carom.state import Array, StrikeCommands, rotate
 
 
 class Reality(Protocol):

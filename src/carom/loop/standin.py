@@ -17,13 +17,12 @@ from numpy.typing import ArrayLike
 from carom.errors import CaromError, SceneError, unknown_name
 from carom.loop.impact import impact, inverse_mass, restitution_at, tangent_of
 from carom.loop.mocap import Mocap, Motion, Sampled, com_pose, record
-from carom.loop.reality import StrikeCommands
 from carom.loop.settings import STRIKERS, Effects, Setting, find_setting, find_shape
 from carom.loop.slide import GRAVITY, Footprint, footprint, friction_acceleration, slide
 from carom.loop.touch import Touch, check_on_outline, flat_touch, round_touch
 from carom.recordings import Ground, Recordings, Trajectory, write
 from carom.scenes.shapes import Body, Shape, polygon_properties
-from carom.state import Array, Strikes, rotate, wrap_angle
+from carom.state import Array, StrikeCommands, Strikes, rotate, wrap_angle
 
 HEADER = "recordings.yaml"
 CHUNK = 256  #: strikes worked on at once, which bounds the memory

@@ -153,7 +153,9 @@ def _figure_html(figure: Any, element: str) -> Any:
         "showSendToCloud": False,  # recordings are not to leave the machine by a wrong click
         "modeBarButtonsToRemove": ["lasso2d", "select2d"],
     }
-    html = figure.to_html(full_html=False, include_plotlyjs=False, include_mathjax=False, div_id=element, config=config)
+    html = figure.to_html(
+        full_html=False, include_plotlyjs=False, include_mathjax=False, div_id=element, config=config, auto_play=False
+    )
     return Markup(html)  # plotly escapes what it embeds
 
 

@@ -12,9 +12,9 @@ from mujoco.batch import Batch
 
 from carom.errors import SceneError
 from carom.scenes.mjcf import strike_spec
-from carom.scenes.outline import Outline
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
+from carom.scenes.sweep import flat_travel, round_travel
 from carom.state import Array, Strikes, rotate
 
 HORIZON = 0.1  #: [s] a contact that lasts longer is a push, not an impact: its state then is taken as it is
@@ -59,33 +59,17 @@ def touching(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -
     velocity = rotate(strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2], -target[:, 2])
     speed = np.linalg.norm(velocity, axis=-1, keepdims=True)
     towards = velocity / np.maximum(speed, 1e-9)
-    width = np.broadcast_to(np.asarray(geometry.get("face_width", scene.striker.width or 0.0)), (len(local),))
     reach = 4 * float(np.ptp(scene.outline.vertices, axis=0).max())
     ahead = ((local - scene.outline.vertices.mean(axis=0)) * towards).sum(axis=-1, keepdims=True)
-    local = local - towards * (ahead + reach)  # from well outside: advance by the gap until it is closed
-    travelled = np.zeros(len(local))
-    for _ in range(80):
-        gap = striker_gap(scene, scene.outline, local, direction, width)
-        advance = np.where((gap > 1e-7) & (travelled < 2 * reach), gap, 0.0)  # one that passes by stops beyond
-        if not advance.any():
-            break
-        local, travelled = local + towards * advance[:, None], travelled + advance
-    return local, direction
-
-
-def striker_gap(scene: StrikeScene, outline: Outline, face: Array, direction: Array, width: Array) -> Array:
-    """Distance between striker and target [N] [m], both convex, the face in the target's frame: exact when apart."""
-    if not scene.striker.flat:
-        return outline.gap(face) - float(scene.striker.radius or 0.0)
-    normal = np.stack([np.cos(direction), np.sin(direction)], axis=-1)
-    side = np.stack([-normal[:, 1], normal[:, 0]], axis=-1)
-    best = np.full(len(face), np.inf)
-    for share in np.linspace(-0.5, 0.5, 3):  # the face's ends and middle against the target's sides
-        best = np.minimum(best, outline.gap(face + (share * width)[:, None] * side))
-    rel = outline.vertices[None] - face[:, None]  # the target's corners against the face
-    along = np.clip((rel * side[:, None]).sum(-1), -width[:, None] / 2, width[:, None] / 2)
-    offset = rel - along[..., None] * side[:, None]
-    return np.asarray(np.minimum(best, np.linalg.norm(offset, axis=-1).min(axis=1)))
+    local = local - towards * (ahead + reach)  # from well outside
+    if scene.striker.flat:
+        width = np.broadcast_to(np.asarray(geometry.get("face_width", scene.striker.width)), (len(local),))
+        facing = np.stack([np.cos(direction), np.sin(direction)], axis=-1)
+        way = flat_travel(scene.outline, local, towards, facing, width)
+    else:
+        way = round_travel(scene.outline, local, towards, float(scene.striker.radius or 0.0))
+    beyond = np.where(np.isfinite(way), way, 2 * reach)  # one that passes by stops there
+    return local + towards * beyond[:, None], direction
 
 
 class Collider:
@@ -112,6 +96,12 @@ class Collider:
             post[rows], status[rows], seconds = self._run_chunk(strikes[rows], values[rows])
             engine += seconds
         return Collisions(self._declared(strikes, values, post), post, status, engine, perf_counter() - start)
+
+    def model_with(self, values: Array) -> mujoco.MjModel:
+        """The compiled model with one set of parameters [P] written into it."""
+        batch = Batch(self.model, 1, 1)
+        self._write_parameters(batch, {p.name: np.array([v]) for p, v in zip(self.parameters, values, strict=True)})
+        return batch.get_model(0)
 
     def _declared(self, strikes: Strikes, values: Array, post: Array) -> Array:
         """Velocities of the declared centre of mass [N, 3] from those of the actual one: what a recording shows."""

@@ -14,6 +14,7 @@ from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
 
 TIMESTEP = 0.001  #: [s] resolves a contact at MuJoCo's default time constant (20 ms) with 20 steps and more
+FOUND_AND_DISTANCE, NEAREST = 0b1001, 1  #: what the contact sensor tells: how many contacts, distance of the nearest
 FACE_THICKNESS = 0.01  #: [m] of a flat striker, behind its face
 FACE_HALF_HEIGHT = 0.002  #: [m] the striker touches at the height of the centre of mass, as a tool that is aimed does
 
@@ -61,7 +62,7 @@ def strike_spec(scene: StrikeScene) -> mujoco.MjSpec:
         spec.add_pair(name=name, geomname1=name, geomname2="target", condim=3)
     spec.add_sensor(
         name="touch", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=mujoco.mjtObj.mjOBJ_GEOM, objname="striker",
-        reftype=mujoco.mjtObj.mjOBJ_GEOM, refname="target", intprm=[1, 0, 1],
+        reftype=mujoco.mjtObj.mjOBJ_GEOM, refname="target", intprm=[FOUND_AND_DISTANCE, NEAREST, 1],
     )  # fmt: skip
     return spec
 
