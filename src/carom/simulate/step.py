@@ -5,17 +5,13 @@
     data = mujoco.MjData(model)
     while data.time < 2:
         hybrid.step(model, data)
-    print(hybrid.log)
 
 MuJoCo finds the contact between striker and target, the learned model gives its outcome, and MuJoCo does everything
-else: ground, arm, actuators, other bodies. A strike outside what the model has learned, or a slow push, is left to
-MuJoCo's own contact. `examples/hybrid_step.py` runs.
-
-How it works. In MuJoCo 4.0 a contact is detected at `margin + gap` and pushes only below `margin`. The pairs of the two
-bodies get margin -1, so that they are seen and make no force. The step in which they would touch is split where they
-touch. There the target gets its planar velocity from the model; its vertical speed, roll and pitch go on. The striker's
-joints get the reaction by the inertia that MuJoCo sees at the contact, also where the scene says "held stiffly": an arm
-does not know better. If that inertia is not the one the model has learned with, a warning says so once.
+else. In MuJoCo 4.0 a contact is detected at `margin + gap` and pushes only below `margin`: the pairs of the two bodies
+get margin -1, so they are seen and make no force. The step in which they would touch is split where they touch. There
+the target gets its planar velocity from the model; its vertical speed, roll and pitch go on. The striker's joints get
+the reaction by the inertia that MuJoCo sees at the contact, also where the scene says "held stiffly": an arm does give
+way. A strike outside what the model has learned, or a slow push, is left to MuJoCo's own contact until they part.
 """
 
 from __future__ import annotations
@@ -75,6 +71,7 @@ class _Pair:
     margin: Array  #: of each pair when it pushes [m]
     gap: Array  #: [m]
     reach: float  #: [m] distance from which on contacts are seen
+    com: Array  #: [3] the target's declared centre of mass in its frame, at the height that the model gives it [m]
     shape: tuple[int, int]  #: npair and ngeom, to refuse other models
 
 
@@ -127,21 +124,21 @@ class HybridStep:
         _check_bodies(_compile(spec), self.scene, target, striker)
         _declare_pairs(spec, target, striker)
         model = _compile(spec)
-        body = {geom: int(model.geom_bodyid[geom]) for geom in range(model.ngeom)}
         ids = (int(model.body(target).id), int(model.body(striker).id))
-        geoms = list(zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True))
-        pairs = np.array([i for i, (a, b) in enumerate(geoms) if {body[a], body[b]} == set(ids)], dtype=np.int64)
+        geoms = np.column_stack([model.pair_geom1, model.pair_geom2])
+        pairs = np.flatnonzero((np.sort(model.geom_bodyid[geoms]) == sorted(ids)).all(axis=-1))
         if not len(pairs):
             raise SceneError(f"nothing of body '{striker}' collides with body '{target}': give their geoms matching "
                              "contype and conaffinity, or add a <pair>")  # fmt: skip
         side = np.zeros(model.ngeom + 1, dtype=np.int64)
-        for geom in {g for i in pairs for g in geoms[i]}:
-            side[geom] = 1 + ids.index(body[geom])
+        for role, body in enumerate(ids, start=1):
+            side[:-1][model.geom_bodyid == body] = role
         # two steps ahead at the fastest strike that the scene knows: one to see it, one to spare
         reach = 2 * 1.1 * self.scene.speed[1] * model.opt.timestep + 1e-3
         margin, gap = model.pair_margin[pairs].copy(), model.pair_gap[pairs].copy()
         dof, shape = int(model.body_dofadr[ids[0]]), (model.npair, model.ngeom)
-        self._pair = _Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, shape)
+        com = np.array([*self.scene.target.planar_com, model.body_ipos[ids[0], 2]])
+        self._pair = _Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, com, shape)
         self._reset(model, self._pair)
         return model
 
@@ -182,8 +179,9 @@ class HybridStep:
 
     def _next_contact(self, model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> _Contact | None:
         """The contact that closes first, if the learned model is in charge and one closes at all."""
-        rows = np.flatnonzero(pair.side[data.contact.geom].sum(axis=-1) == 3) if data.ncon else np.zeros(0, np.int64)
-        near = rows[data.contact.dist[rows] <= pair.reach] if len(rows) else rows
+        contact = data.contact
+        near = np.flatnonzero(pair.side[contact.geom].sum(axis=-1) == 3)
+        near = near[contact.dist[near] <= pair.reach] if len(near) else near
         if self._engine:
             self._apart = 0.0 if len(near) else self._apart + model.opt.timestep
             if self._apart > PARTED:
@@ -191,7 +189,6 @@ class HybridStep:
             return None
         if not len(near):
             return None
-        contact = data.contact
         point, gap = contact.pos[near], contact.dist[near]
         sign = np.where(pair.side[contact.geom[near, 0]] == 2, 1.0, -1.0)  # normals point from the first geom
         normal = contact.frame[near, :3] * sign[:, None]
@@ -207,7 +204,7 @@ class HybridStep:
 
     def _meet(self, model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, contact: _Contact) -> None:
         """Give touching bodies their learned outcome, or to MuJoCo's contact."""
-        time, strikes = float(data.time), _strikes(model, data, pair, self.scene)
+        time, strikes = float(data.time), _strikes(model, data, pair)
         pre, post = strikes.target_velocity[0], np.full(3, np.nan)
         reason = self._refusal(data, pair, contact, time)
         if not reason:
@@ -220,7 +217,7 @@ class HybridStep:
             self.log.append(ImpactEvent(time, contact.point, "engine", False, pre, post, reason))
             return
         allowed = guard(self.scene, strikes, contact_frames(self.scene, strikes), prediction.post)
-        impulse = _set_velocity(model, data, pair, self.scene, allowed.post[0])
+        impulse = _set_velocity(model, data, pair, allowed.post[0])
         self._check_inertia(_react(model, data, pair, contact.point, impulse))
         self._recent = [*self._recent[-1:], time]
         event = ImpactEvent(time, contact.point, "learned", bool(allowed.corrected[0]), pre, allowed.post[0].copy())
@@ -240,15 +237,11 @@ class HybridStep:
 
     def _check_inertia(self, inverse_mass: float) -> None:
         """Warn, once, if the striker is not as heavy as the one that the model has learned with."""
-        learned = 1.0 / self.scene.striker_mass
-        if self._warned or not self.scene.mass * abs(inverse_mass - learned) > SAME_INERTIA:
-            return
-        self._warned = True
-        warnings.warn(
-            f"the striker weighs {1 / max(inverse_mass, 1e-9):.3g} kg at the contact, the scene's {1 / learned:.3g} kg: "
-            "learned outcomes hold for the latter",
-            stacklevel=4,
-        )
+        learned = self.scene.striker_mass
+        if not self._warned and self.scene.mass * abs(inverse_mass - 1 / learned) > SAME_INERTIA:
+            self._warned = True
+            mass = f"{1 / max(inverse_mass, 1e-9):.3g} kg at the contact, the scene's {learned:.3g} kg"
+            warnings.warn(f"the striker weighs {mass}: learned outcomes hold for the latter", stacklevel=4)
 
 
 def _advance(model: mujoco.MjModel, data: mujoco.MjData, time: float) -> None:
@@ -273,42 +266,30 @@ def _velocity(model: mujoco.MjModel, data: mujoco.MjData, body: int, point: Arra
     return np.asarray(linear + np.cross(angular, point - data.xpos[body]))
 
 
-def _centre(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, scene: StrikeScene) -> Array:
-    """The target's declared centre of mass in the world [3] [m], at the height that the model gives it."""
-    local = np.array([*scene.target.planar_com, model.body_ipos[pair.target, 2]])
-    return np.asarray(data.xpos[pair.target] + data.xmat[pair.target].reshape(3, 3) @ local)
-
-
-def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, scene: StrikeScene) -> Strikes:
+def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> Strikes:
     """Both bodies as they touch, as one strike."""
 
     def pose(body: int) -> list[float]:
         return [*data.xpos[body, :2], np.arctan2(data.xmat[body, 3], data.xmat[body, 0])]
 
+    rotation = data.xmat[pair.target].reshape(3, 3)
+    centre = _velocity(model, data, pair.target, data.xpos[pair.target] + rotation @ pair.com)
     spin = _twist(model, data, pair.target)[0][2]
-    centre = _velocity(model, data, pair.target, _centre(model, data, pair, scene))
     angular, linear = _twist(model, data, pair.striker)
     posture = [data.xpos[pair.striker, 2], data.xmat[pair.striker, 2], data.xmat[pair.striker, 5], linear[2]]
-    return Strikes(
-        target_pose=np.array([pose(pair.target)]),
-        target_velocity=np.array([[*centre[:2], spin]]),
-        striker_pose=np.array([pose(pair.striker)]),
-        striker_velocity=np.array([[*linear[:2], angular[2]]]),
-        posture=np.array([posture]),
-    )
+    rows = (pose(pair.target), [*centre[:2], spin], pose(pair.striker), [*linear[:2], angular[2]], posture)
+    return Strikes(*(np.array([row]) for row in rows))
 
 
-def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, scene: StrikeScene, post: Array) -> Array:
+def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, post: Array) -> Array:
     """Give the target a planar velocity (of its declared centre of mass); returns the impulse that took [3] [N s]."""
-    arm = _centre(model, data, pair, scene) - data.xpos[pair.target]
-    mass_arm = data.xipos[pair.target] - data.xpos[pair.target]
+    rotation = data.xmat[pair.target].reshape(3, 3)
     before, moved = _twist(model, data, pair.target)
     angular, linear = np.array([*before[:2], post[2]]), moved.copy()
-    linear[:2] = post[:2] - np.cross(angular, arm)[:2]
+    linear[:2] = post[:2] - np.cross(angular, rotation @ pair.com)[:2]
     data.qvel[pair.dof : pair.dof + 3] = linear
-    data.qvel[pair.dof + 3 : pair.dof + 6] = (
-        data.xmat[pair.target].reshape(3, 3).T @ angular
-    )  # a free joint's own frame
+    data.qvel[pair.dof + 3 : pair.dof + 6] = rotation.T @ angular  # a free joint turns in its body's frame
+    mass_arm = data.xipos[pair.target] - data.xpos[pair.target]  # where the model has its mass
     gained = linear - moved + np.cross(angular - before, mass_arm)
     return np.asarray(model.body_subtreemass[pair.target] * gained)
 
@@ -318,7 +299,7 @@ def _react(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, point: Array
     jacobian, change = np.zeros((3, model.nv)), np.zeros((1, model.nv))
     mujoco.mj_jac(model, data, jacobian, None, point, pair.striker)
     mujoco.mj_solveM(model, data, change, -(impulse @ jacobian)[None])
-    change[0, pair.dof : pair.dof + 6] = 0.0
+    change[0, pair.dof : pair.dof + 6] = 0.0  # the target has its outcome already
     data.qvel += change[0]
     return float(-impulse @ (jacobian @ change[0]) / max(impulse @ impulse, 1e-18))
 
@@ -348,7 +329,8 @@ def _declare_pairs(spec: mujoco.MjSpec, target: str, striker: str) -> None:
         pair.condim = max(a.condim, b.condim) if a.priority == b.priority else winner.condim
         # what is not a number is mixed from the geoms by the compiler, as for any contact
         pair.friction, pair.solref, pair.solimp = np.full(5, np.nan), np.full(2, np.nan), np.full(5, np.nan)
-        pair.margin, pair.gap = a.margin + b.margin, a.gap + b.gap
+        pair.margin, pair.gap, pair.adhesion = a.margin + b.margin, a.gap + b.gap, a.adhesion + b.adhesion
+    # pairs outlive it; nothing else of the two may ever push
     spec.add_exclude(bodyname1=target, bodyname2=striker)
 
 
