@@ -129,4 +129,3 @@ def plain_to_local(frames: Frames, y: torch.Tensor) -> torch.Tensor:
     linear = torch.einsum("nij,...nj->...ni", axes, y[..., :2])
     speed = torch.as_tensor(frames.speed, dtype=y.dtype)[:, None]
     return torch.cat([linear, y[..., 2:]], dim=-1) / speed
-

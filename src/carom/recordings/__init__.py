@@ -6,7 +6,7 @@ from carom.recordings.folder import read
 from carom.recordings.impact import BodyMotion, Impact
 from carom.recordings.native import read_native
 from carom.recordings.scene import check_scene, facing, scene_of
-from carom.recordings.segment import Phase, find_impacts, resting_pose, segment
+from carom.recordings.segment import Phase, find_impacts, resting_pose, segment, undisturbed_until
 from carom.recordings.strikes import approaches, strike_impacts
 from carom.recordings.trajectory import Ground, Recordings, Trajectory, Units
 from carom.recordings.writer import write
@@ -33,5 +33,6 @@ __all__ = [
     "scene_of",
     "segment",
     "strike_impacts",
+    "undisturbed_until",
     "write",
 ]

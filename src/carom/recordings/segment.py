@@ -53,6 +53,14 @@ def find_impacts(trajectory: Trajectory, *, settle: float | None = None, span: f
     return tuple(sorted(found, key=lambda impact: impact.time))
 
 
+def undisturbed_until(trajectory: Trajectory, impact: Impact) -> float:
+    """When a target that came to rest after an impact is moved again by something else, or the record's end [s]."""
+    tossed = impact.kind == "ground"
+    path = trajectory.position_world[impact.target] if tossed else trajectory.planar_com(impact.target)
+    stop = last_motion(trajectory.time, path, trajectory.period, impact.time)
+    return moves_again(trajectory.time, path, trajectory.period, stop)
+
+
 def resting_pose(trajectory: Trajectory, impact: Impact) -> Array | None:
     """Where the target's frame first comes to rest after an impact, x, y, yaw [3]; None if the record ends before.
 

@@ -1,78 +1,197 @@
-"""What recordings say about everything but the blow itself: how the target slides, and when its motion begins."""
+"""What recordings say about everything after the blow: how the target slides, and with what velocity it set out.
+
+A velocity read off a few samples after contact is noisy, and clocks that beat make it worse. The slide that follows
+tells it better: where a target stops depends on how fast it left. So friction, patch and every strike's velocity at
+contact are fitted together, to the whole recorded slides.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
-from carom.adapt.model import ImpactModel
+from carom.errors import RecordingError
 from carom.identify.slides import SlideFriction, friction_from_slides
-from carom.recordings import Recordings
-from carom.recordings.impact import Impact
+from carom.recordings import Recordings, Trajectory, undisturbed_until
+from carom.recordings.differentiate import measured_rows
 from carom.recordings.strikes import first_strike
 from carom.scenes.strike import StrikeScene
-from carom.simulate.impact import LearnedImpact
-from carom.simulate.slider import slider_for
-from carom.state import Array
+from carom.simulate.slider import Slider, at_times, slider_for
+from carom.state import Array, Impacts
 
-PRIOR_SIZE = 0.3  #: how far, relatively, the weight may rest further out or in than evenly: standard deviation
-SIZES = (0.3, 2.0)  #: of the patch, relative to an even pressure under the outline
-MOST_LAG = 0.05  #: [s]
+CLEAR = 0.05  #: [s] after first motion from where on the slide is compared: before, a striker may still push
+INSTANTS = 24  #: at which a slide is compared
+LONGEST = 3.0  #: [s] of a record that are compared
+NOISE = 0.003  #: [m] scatter of a recorded path around a slide that no friction law explains; yaw: over k
+ROUNDS = 12
+#: logarithm of friction, viscosity [s/m], logarithm of the patch's size, lag [s]: prior standard deviations
+PRIOR = np.array([0.7, 0.1, 0.3, 0.01])
+NUDGE = np.array([0.01, 2e-3, 0.01, 5e-4])  #: of them, for derivatives
+VELOCITY_NUDGE = 1e-3  #: share of the speed, for derivatives
+LIMITS = np.array([[np.log(0.01), 0.0, np.log(0.3), -0.03], [np.log(2.0), 0.5, np.log(2.0), 0.03]])
 
 
 @dataclass(frozen=True)
 class Sliding:
-    """How a target slides and starts, from recordings."""
+    """How a target slides and sets out."""
 
-    friction: float  #: with the ground [1]
+    friction: float  #: Coulomb friction with the ground, at low speed [1]
+    viscosity: float  #: by which it grows with the slip [s/m]
     size: float  #: of the pressure patch, relative to an even pressure under the outline [1]
-    delay: float  #: after first motion, where outcomes were read [s]
-    lag: float  #: by which targets start later than an instant impact would have it [s]
+    lag: float  #: by which targets set out later than at first motion, as an instant impact would have it [s]
+    residual: float = float("nan")  #: rms distance between recorded and fitted slides, turning included [m]
+
+    def slider(self, scene: StrikeScene) -> Slider:
+        """The slider of a scene's target with these."""
+        return slider_for(scene, self.friction, viscosity=self.viscosity, size=self.size)
+
+
+@dataclass(frozen=True)
+class _Tracks:
+    """Recorded slides to compare with."""
+
+    names: tuple[str, ...]
+    start: Array  #: [N, 3] pose of the centre of mass before the blow
+    velocity: Array  #: [N, 3] first guess at contact
+    time: Array  #: [N, T] since first motion [s]
+    pose: Array  #: [N, T, 3] of the centre of mass
+    weight: Array  #: [N, T] 0 where there is no sample
+
+
+@dataclass(frozen=True)
+class Departures:
+    """Velocities at contact that fit the recorded slides."""
+
+    names: tuple[str, ...]
+    velocity: Array  #: [N, 3] of the declared centre of mass [m/s, m/s, rad/s]
+    std: Array  #: [N, 3] standard errors
+
+    def applied_to(self, impacts: Impacts) -> Impacts:
+        """The same impacts, with these outcomes where there are any."""
+        index = {name: i for i, name in enumerate(self.names)}
+        rows = [i for i, name in enumerate(impacts.names) if name in index]
+        which = [index[impacts.names[i]] for i in rows]
+        post, std = impacts.post.copy(), impacts.post_std.copy()
+        post[rows], std[rows] = self.velocity[which], self.std[which]
+        return replace(impacts, post=post, post_std=std)
 
 
 def sliding_from(
-    recordings: Recordings, scene: StrikeScene, *, settle: float | None = None, slides: SlideFriction | None = None
-) -> Sliding:
-    """Friction and patch from the recorded slides, delay and lag from the recorded strikes."""
+    recordings: Recordings, scene: StrikeScene, *, slides: SlideFriction | None = None
+) -> tuple[Sliding, Departures]:
+    """Friction, patch and lag that explain a folder's slides, and the velocities at contact that go with them."""
     slides = slides or friction_from_slides(recordings)
-    size = patch_size(slides)
-    strikes = [s for s, _ in (first_strike(t, settle=settle) for t in recordings.trajectories) if s is not None]
-    delay = float(np.median([s.settle for s in strikes] or [0.0]))
-    sliding = Sliding(slides.friction, size, delay, 0.0)
-    late = [_lateness(s, impact_of(sliding, scene, None)) for s in strikes]
-    lag = float(np.clip(np.nanmedian(late), -MOST_LAG, MOST_LAG)) if np.isfinite(late).any() else 0.0
-    return Sliding(slides.friction, size, delay, lag)
+    tracks = _tracks(recordings)
+    size = slides.torsion_length / slides.patch_length
+    prior = np.array([np.log(slides.friction), 0.0, np.log(np.clip(size, 0.5, 1.5)) if np.isfinite(size) else 0.0, 0.0])
+    return _fit(scene, tracks, prior)
 
 
-def patch_size(slides: SlideFriction) -> float:
-    """The patch's size from torsional friction, drawn towards an even pressure as far as its own error is large."""
-    found = slides.torsion_length / slides.patch_length
-    error = slides.torsion_std / slides.patch_length
-    if not (np.isfinite(found) and np.isfinite(error)):
-        return 1.0
-    weight = PRIOR_SIZE**2 / (PRIOR_SIZE**2 + error**2)
-    return float(np.clip(1 + weight * (found - 1), *SIZES))
+def _tracks(recordings: Recordings) -> _Tracks:
+    found = [track for track in (_track(t) for t in recordings.trajectories) if track is not None]
+    if not found:
+        raise RecordingError(f"{recordings.path}: no strike with a slide and an orientation to calibrate from")
+    names, *columns = zip(*found, strict=True)
+    return _Tracks(tuple(names), *(np.array(c) for c in columns))
 
 
-def impact_of(sliding: Sliding, scene: StrikeScene, model: ImpactModel | None) -> LearnedImpact:
-    """An impact model with this sliding, as an engine needs it."""
-    slider = slider_for(scene, sliding.friction, size=sliding.size)
-    return LearnedImpact(scene, model, slider, sliding.delay, sliding.lag)  # type: ignore[arg-type]
+def _track(trajectory: Trajectory) -> tuple[str, Array, Array, Array, Array, Array] | None:
+    strike, _ = first_strike(trajectory)
+    if strike is None or not np.isfinite(strike.post.planar_velocity).all():
+        return None
+    path = np.column_stack([trajectory.planar_com(strike.target), trajectory.yaw(strike.target)])
+    since = trajectory.time - strike.time
+    last = min(undisturbed_until(trajectory, strike) - strike.time, LONGEST)  # it is often picked up again
+    rows = np.flatnonzero(measured_rows(path) & (since > CLEAR) & (since < last))
+    before = np.flatnonzero(measured_rows(path) & (since < 0))
+    if len(rows) < 8 or not len(before):
+        return None
+    chosen = rows[np.unique(np.linspace(0, len(rows) - 1, INSTANTS).round().astype(np.int64))]
+    pad = INSTANTS - len(chosen)
+    weight = np.concatenate([np.ones(len(chosen)), np.zeros(pad)])
+    chosen = np.concatenate([chosen, np.repeat(chosen[-1:], pad)])
+    still = np.median(path[before[-10:]], axis=0)
+    return trajectory.name, still, strike.post.planar_velocity, since[chosen], path[chosen], weight
 
 
-def _lateness(strike: Impact, impact: LearnedImpact) -> float:
-    """How much later [s] a target is where an instant impact would have it, seen at the end of `settle`."""
-    post = strike.post.planar_velocity
-    com = np.asarray(impact.scene.target.planar_com)
+def _paths(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array) -> Array:
+    """Poses of the centre of mass [N, T, 3] of slides with these parameters and velocities at contact."""
+    slider = Sliding(float(np.exp(theta[0])), float(theta[1]), float(np.exp(theta[2])), 0.0).slider(scene)
+    with torch.no_grad():
+        slide = slider.slide(torch.as_tensor(tracks.start), torch.as_tensor(velocity))
+        return at_times(slide, torch.as_tensor(tracks.time - theta[3]))[0].numpy()
 
-    def centre(pose: Array) -> Array:
-        c, s = np.cos(pose[2]), np.sin(pose[2])
-        return np.array([pose[0] + c * com[0] - s * com[1], pose[1] + s * com[0] + c * com[1]])
 
-    if not np.isfinite(post).all() or np.linalg.norm(post[:2]) < 0.02:
-        return float("nan")
-    start = impact.at_contact(post[None], np.array([strike.pre.yaw]))[0]
-    mean = (start + post)[:2] / 2
-    moved = centre(strike.post.planar_pose) - centre(strike.pre.planar_pose)
-    return float(strike.settle - moved @ mean / (mean @ mean))
+def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, Departures]:
+    """Gauss-Newton over the shared parameters and every strike's velocity at once; the latter are eliminated."""
+    scale = np.array([1.0, 1.0, scene.gyration_radius]) / NOISE
+    theta, velocity = prior.copy(), tracks.velocity.copy()
+    damping, best = 1e-2, np.inf
+    weight = tracks.weight
+    for _ in range(ROUNDS):
+        residual, by_theta, by_velocity = _derivatives(scene, theta, tracks, velocity, scale)
+        weight = tracks.weight / np.maximum(np.linalg.norm(residual, axis=-1) / 3.0, 1.0)  # Huber: beyond 3 noises
+        step, steps = _solve(residual, by_theta, by_velocity, weight, prior - theta, damping)
+        trial = np.clip(theta + step, *LIMITS)
+        moved = velocity + steps
+        cost = _cost(scene, trial, tracks, moved, scale, prior)
+        if cost < best:
+            theta, velocity, best, damping = trial, moved, cost, damping / 5
+        else:
+            damping *= 10
+    residual, _, by_velocity = _derivatives(scene, theta, tracks, velocity, scale)
+    used = tracks.weight.sum(axis=1)
+    misfit = (weight * (residual**2).sum(-1)).sum(axis=1) / np.maximum(3 * used - 3, 1)
+    information = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_velocity) + 1e-9 * np.eye(3)
+    # neighbouring instants err alike: a slide of many samples is worth a few independent ones
+    variance = np.einsum("nii->ni", np.linalg.inv(information)) * np.maximum(misfit, 1.0)[:, None] * (used / 6)[:, None]
+    rms = NOISE * float(np.sqrt((tracks.weight * (residual**2).sum(-1)).sum() / (tracks.weight.sum())))
+    sliding = Sliding(float(np.exp(theta[0])), float(theta[1]), float(np.exp(theta[2])), float(theta[3]), rms)
+    return sliding, Departures(tracks.names, velocity, np.sqrt(variance))
+
+
+def _cost(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array, scale: Array, prior: Array) -> float:
+    size = np.linalg.norm((_paths(scene, theta, tracks, velocity) - tracks.pose) * scale, axis=-1)
+    huber = np.where(size < 3.0, 0.5 * size**2, 3.0 * (size - 1.5))
+    return float((tracks.weight * huber).sum() + 0.5 * (((theta - prior) / PRIOR) ** 2).sum())
+
+
+def _derivatives(
+    scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array, scale: Array
+) -> tuple[Array, Array, Array]:
+    """Residuals [N, T, 3] in noises, and their derivatives by the parameters [.., 4] and by the velocities [.., 3]."""
+    here = _paths(scene, theta, tracks, velocity)
+    residual = (here - tracks.pose) * scale
+    by_theta = []
+    for i, nudge in enumerate(NUDGE):
+        there = theta.copy()
+        there[i] += nudge
+        by_theta.append((_paths(scene, there, tracks, velocity) - here) * scale / nudge)
+    by_velocity = []
+    speed = np.linalg.norm(velocity[:, :2], axis=1, keepdims=True) * VELOCITY_NUDGE
+    for i in range(3):
+        nudge = speed / scene.gyration_radius if i == 2 else speed
+        there = velocity.copy()
+        there[:, i] += nudge[:, 0]
+        by_velocity.append((_paths(scene, theta, tracks, there) - here) * scale / nudge[:, None])
+    return residual, np.stack(by_theta, axis=-1), np.stack(by_velocity, axis=-1)
+
+
+def _solve(
+    residual: Array, by_theta: Array, by_velocity: Array, weight: Array, pull: Array, damping: float
+) -> tuple[Array, Array]:
+    """A damped Gauss-Newton step: each strike's velocity only meets the shared parameters, so it drops out first."""
+    own = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_velocity)
+    own += damping * np.einsum("nii->ni", own)[:, :, None] * np.eye(3) + 1e-9 * np.eye(3)
+    cross = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_theta)
+    shared = np.einsum("nt,ntci,ntcj->ij", weight, by_theta, by_theta)
+    shared += damping * np.diag(np.diag(shared)) + np.diag(PRIOR**-2)
+    right_own = -np.einsum("nt,ntci,ntc->ni", weight, by_velocity, residual)
+    right = -np.einsum("nt,ntci,ntc->i", weight, by_theta, residual) + pull / PRIOR**2
+    inverse = np.linalg.inv(own)
+    reduced = shared - np.einsum("nij,nik,nkl->jl", cross, inverse, cross)
+    step = np.linalg.solve(reduced, right - np.einsum("nij,nik,nk->j", cross, inverse, right_own))
+    steps = np.einsum("nij,nj->ni", inverse, right_own - np.einsum("nij,j->ni", cross, step))
+    return step, steps

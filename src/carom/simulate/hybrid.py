@@ -45,7 +45,9 @@ class HybridSimulator:
             raise SceneError(unknown_name("sliding", sliding, SLIDING))
         self.impact, self.sliding, self.threads = impact, sliding, threads
         own = {"ground_friction": impact.slider.friction, **(values or {})}
-        self.engine = MujocoSimulator(impact.scene, own, threads=threads, answer=None if sliding == "slider" else impact)
+        self.engine = MujocoSimulator(
+            impact.scene, own, threads=threads, answer=None if sliding == "slider" else impact
+        )
 
     @property
     def scene(self) -> StrikeScene:
@@ -93,9 +95,7 @@ class HybridSimulator:
             *(_counted(count, hit, flags) for flags in (np.ones(len(hit), bool), ~known, guarded)),
         )  # fmt: skip
 
-    def _own_contact(
-        self, contact: Strikes, post: Array, rows: NDArray[np.bool_]
-    ) -> tuple[Array, NDArray[np.bool_]]:
+    def _own_contact(self, contact: Strikes, post: Array, rows: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
         """Outcomes of strikes outside what was learned, from MuJoCo's own contact, and whether that failed."""
         failed = np.zeros(len(post), dtype=bool)
         if rows.any():

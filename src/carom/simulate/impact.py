@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from carom.adapt.model import ImpactModel
@@ -19,12 +18,14 @@ from carom.state import Array, Strikes
 
 @dataclass(frozen=True)
 class LearnedImpact:
-    """An impact model with what the recordings say about when its outcomes hold. It is an `Answer`."""
+    """An impact model, the sliding that follows, and when that begins. It is an `Answer`.
+
+    The model's outcomes are velocities at contact, as `calibrate.sliding_from` gives them.
+    """
 
     scene: StrikeScene
     model: ImpactModel
     slider: Slider
-    delay: float = 0.0  #: [s] after contact at which the model's outcomes were read: the ground has braked since
     lag: float = 0.0  #: [s] by which a target starts later than an instant impact would have it
 
     def outcome(self, strikes: Strikes) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
@@ -33,15 +34,5 @@ class LearnedImpact:
         said = self.model.predict_in(frames) if isinstance(self.model, Student) else self.model.predict(strikes)
         known = (said.known > 0) & np.isfinite(said.post).all(axis=1)
         post = np.where(known[:, None], said.post, strikes.target_velocity)
-        checked = guard(self.scene, strikes, frames, self.at_contact(post, strikes.target_pose[:, 2]))
+        checked = guard(self.scene, strikes, frames, post)
         return checked.post, known, checked.corrected & known
-
-    def at_contact(self, post: Array, yaw: Array) -> Array:
-        """Velocities [N, 3] at contact that the ground has braked to `post` [N, 3] after `delay`."""
-        if not self.delay:
-            return post
-        with torch.no_grad():
-            velocity = torch.as_tensor(post)
-            grip = velocity.new_full((len(post),), self.slider.friction * self.slider.gravity)
-            brake = self.slider.acceleration(torch.as_tensor(yaw), velocity, grip)
-            return (velocity - self.delay * brake).numpy()

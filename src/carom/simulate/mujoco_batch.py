@@ -23,7 +23,10 @@ from carom.state import Array, Strikes, rotate
 CHUNK = 512  #: strikes that share one batch
 STRIDE = 5  #: steps between looks at a target that slides alone
 OFF = -1e3  #: [m] margin of a pair that shall not even be looked at
-SEEN, PUSHES = (-1.0, 1.0), (0.0, 0.0)  #: margin and gap [m] of a pair that is found but makes no force, and of a usual one
+SEEN, PUSHES = (
+    (-1.0, 1.0),
+    (0.0, 0.0),
+)  #: margin and gap [m] of a pair that is found but makes no force, and of a usual one
 
 
 class Answer(Protocol):

@@ -43,7 +43,8 @@ class Slider:
     points: Array  #: [Q, 2] that carry equal shares of the weight, from the centre of mass, body frame [m]
     cell: float  #: distance between neighbours [m]: slip is averaged over it
     gyration: float  #: radius of gyration about the vertical [m]
-    friction: float  #: Coulomb friction between body and ground [1]
+    friction: float  #: Coulomb friction between body and ground, at rest [1]
+    viscosity: float = 0.0  #: by which it grows with the slip [s/m]
     gravity: float = GRAVITY  #: [m/s^2]
 
     def scaled(self, size: float) -> Slider:
@@ -66,7 +67,12 @@ class Slider:
         fx, fy = vx * one - spin * y, vy * one + spin * x
         torque = vy * x - vx * y + spin * square
         pull = torch.stack([c * fx - s * fy, s * fx + c * fy, torque / self.gyration**2], dim=-1)
-        return -grip[:, None] * pull
+        return -grip[:, None] * pull - velocity * self._viscous(velocity)
+
+    def _viscous(self, like: torch.Tensor) -> torch.Tensor:
+        """Rates [3] [1/s] at which friction that grows with the slip takes velocity and spin away."""
+        spread = float((self.points**2).sum(axis=1).mean()) + self.cell**2 / 12
+        return like.new_tensor([1.0, 1.0, spread / self.gyration**2]) * (self.gravity * self.viscosity)
 
     def _forms(self, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """From (v^2, 2 w vy, -2 w vx, w^2) to squared slip at the points [4, Q]; from 1/slip to its moments [Q, 4]."""
@@ -104,7 +110,8 @@ class Slider:
             moving = now > slow
             if not bool(moving.any()):
                 break
-            h = torch.minimum(step * now / grip.detach(), TURN * step / STEP / v[:, 2].detach().abs().clamp_min(1e-9))
+            stopping = now / (grip.detach() + self.gravity * self.viscosity * now)
+            h = torch.minimum(step * stopping, TURN * step / STEP / v[:, 2].detach().abs().clamp_min(1e-9))
             h = torch.where(moving, h, torch.zeros_like(h))
             q, v = self._runge_kutta(q, v, grip, h[:, None])
             t = t + h
@@ -129,7 +136,7 @@ class Slider:
         return q + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
 
-def slider_for(scene: StrikeScene, friction: float, *, size: float = 1.0) -> Slider:
+def slider_for(scene: StrikeScene, friction: float, *, viscosity: float = 0.0, size: float = 1.0) -> Slider:
     """The slider of a scene's target: even pressure under its outline, stretched by `size`.
 
     >>> from carom.scenes.strike import builtin
@@ -144,7 +151,8 @@ def slider_for(scene: StrikeScene, friction: float, *, size: float = 1.0) -> Sli
         raise SceneError(f"scene '{scene.name}': its target does not stand on a face; a planar slider needs one")
     if not (np.isfinite(friction) and friction > 0):
         raise SceneError(f"friction with the ground: expected a positive number, got {friction}")
-    return Slider(patch.points, patch.cell, scene.gyration_radius, float(friction)).scaled(size)
+    slider = Slider(patch.points, patch.cell, scene.gyration_radius, float(friction), float(viscosity))
+    return slider.scaled(size)
 
 
 def at_times(slide: Slide, times: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
