@@ -1,4 +1,4 @@
-"""A learned impact as an engine needs it: the velocity at the instant of contact, checked, with what lies outside named."""
+"""A learned impact as an engine needs it: velocities at contact, checked, and what lies outside named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from carom.distill.frames import contact_frames
 from carom.scenes.strike import StrikeScene
 from carom.simulate.guard import guard
 from carom.simulate.slider import Slider
-from carom.simulate.student import Student
+from carom.simulate.student import Perturbed, Student
 from carom.state import Array, Strikes
 
 
@@ -31,7 +31,10 @@ class LearnedImpact:
     def outcome(self, strikes: Strikes) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
         """Velocities at contact [N, 3], whether they are within what was learned [N], whether they were guarded [N]."""
         frames = contact_frames(self.scene, strikes)
-        said = self.model.predict_in(frames) if isinstance(self.model, Student) else self.model.predict(strikes)
+        if isinstance(self.model, Student | Perturbed):
+            said = self.model.predict_in(frames)
+        else:
+            said = self.model.predict(strikes)
         known = (said.known > 0) & np.isfinite(said.post).all(axis=1)
         post = np.where(known[:, None], said.post, strikes.target_velocity)
         checked = guard(self.scene, strikes, frames, post)

@@ -17,6 +17,7 @@ from carom.adapt.members import plausible_members
 from carom.distill.files import load_tensors, write_tensors
 from carom.distill.frames import contact_frames, to_local
 from carom.distill.model import BaseModel
+from carom.distill.network import ImpactNetwork
 from carom.errors import ModelError
 from carom.recordings import Recordings
 from carom.scenes.strike import StrikeScene
@@ -118,8 +119,8 @@ def load_hybrid(folder: Path) -> HybridModel:
     path = folder / FOLDER / HEADER
     if not path.is_file():
         raise ModelError(
-            f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with carom adapt BASE RECORDINGS "
-            f"--out {folder}, from recordings in which the target slides to rest"
+            f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with "
+            f"carom adapt BASE RECORDINGS --out {folder}, from recordings in which the target slides to rest"
         )
     try:
         header = json.loads(path.read_text())
@@ -141,7 +142,7 @@ def load_hybrid(folder: Path) -> HybridModel:
 
 def _load_student(path: Path, scene: StrikeScene, fidelity: dict[str, float]) -> Student:
     tensors = load_tensors(path)
-    networks = []
+    networks: list[ImpactNetwork] = []
     for part in ("network", "spread"):
         own = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
         if not own and part == "spread":

@@ -26,13 +26,16 @@ OFF = -1e3  #: [m] margin of a pair that shall not even be looked at
 SEEN, PUSHES = (
     (-1.0, 1.0),
     (0.0, 0.0),
-)  #: margin and gap [m] of a pair that is found but makes no force, and of a usual one
+)  #: margin, gap [m] of a pair that is found but makes no force; of a usual one
 
 
 class Answer(Protocol):
     """What comes of contacts, in place of MuJoCo's own answer."""
 
-    lag: float  #: [s] by which the target starts later than an instant impact would have it
+    @property
+    def lag(self) -> float:
+        """Seconds by which the target starts later than an instant impact would have it."""
+        ...
 
     def outcome(self, strikes: Strikes) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
         """Velocities at contact [N, 3], whether they are within what was learned [N], whether they were guarded [N]."""
@@ -111,7 +114,6 @@ class _Run:
         self.count, self.step = len(initial), float(owner.model.opt.timestep)
         values = owner.values
         self.geometry = {k: np.full(self.count, v) for k, v in values.items()}
-        self.com = self.scene.target.planar_com + [values.get("com_x", 0.0), values.get("com_y", 0.0)]
         self.batch = owner.batch(self.count)
         self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self.touch = self.batch.bind("sensordata")
@@ -285,7 +287,9 @@ class _Run:
         self.qvel[rows, :2] = velocity[:, :2] - _cross(velocity[:, 2], lever)
         self.qvel[rows, 5] = velocity[:, 2]
 
-    def _finished(self, active: NDArray[np.int64], now: tuple[Array, ...], done: int, ends: NDArray[np.int64]) -> Array:
+    def _finished(
+        self, active: NDArray[np.int64], now: tuple[Array, ...], done: int, ends: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         scale = np.array([1.0, 1.0, self.scene.gyration_radius])
         slow = np.linalg.norm(now[1] * scale, axis=-1) < REST_SPEED
         left_alone = self.gone[active] if self.controls is None else self.last_touch[active] >= 0
@@ -333,8 +337,8 @@ class _Run:
         failed = self.status == Status.FAILED
         self.kept.pose[failed] = np.nan
         return Rollout(
-            self.times, self.kept.pose, self.kept.velocity, self.kept.striker, self.status, self.contact_time, self.post,
-            self.impacts, self.from_engine, self.guarded,
+            self.times, self.kept.pose, self.kept.velocity, self.kept.striker, self.status, self.contact_time,
+            self.post, self.impacts, self.from_engine, self.guarded,
         )  # fmt: skip
 
 

@@ -71,6 +71,29 @@ class Student:
         return mean, torch.exp(self.spread(x))
 
 
+@dataclass(frozen=True)
+class Perturbed:
+    """A student whose outcomes are off by `shift` standard deviations along t, n and spin. It is an `ImpactModel`."""
+
+    student: Student
+    shift: Array  #: [3]
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self.student.scene
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        """See `ImpactModel`."""
+        return self.predict_in(contact_frames(self.scene, strikes))
+
+    def predict_in(self, frames: Frames) -> Prediction:
+        """Outcomes of strikes whose contact frames are known."""
+        said = self.student.predict_in(frames)
+        linear = np.einsum("nai,a->ni", frames.axes, self.shift[:2]) * said.post_std[:, :1]
+        post = said.post + np.column_stack([linear, self.shift[2] * said.post_std[:, 2]])
+        return Prediction(post, said.post_std, said.known)
+
+
 def student_inputs(scene: StrikeScene, frames: Frames) -> torch.Tensor:
     """What the student sees of strikes [N, F]: contact point, normal, heading, speed, angle of a flat face."""
     heading = np.arctan2(frames.velocity[:, 0], frames.velocity[:, 1])

@@ -1,0 +1,155 @@
+"""The strike that brings a target where it is wanted (CLASH, section IV-B): one loop for every method and engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from carom.errors import CaromError, unknown_name
+from carom.plan.differentiate import rest_and_derivative
+from carom.plan.methods import FAILED, METHODS
+from carom.plan.space import StrikeSpace
+from carom.simulate.contract import Rollout, Simulator, Status
+from carom.state import Array, StrikeCommands, wrap_angle
+
+TAU = 0.01  #: [m^2/rad^2] weight of orientation against position in Eq. 5
+HORIZON = 4.0  #: [s] within which a struck target comes to rest
+BUDGET = {"cma": 1000, "cem": 1000, "gradient": 100}  #: evaluations
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned strike, and what is expected of it."""
+
+    commands: StrikeCommands  #: one strike
+    wanted: Array  #: [3] x, y, yaw of the target's frame [m, m, rad]
+    rest: Array  #: [3] where it is expected to come to rest
+    rest_std: Array  #: [3] standard deviation of that over the model's uncertainty; NaN if it was not asked for
+    loss: float  #: Eq. 5 [m^2]; its mean over the draws of a robust plan
+    evaluations: int  #: strikes simulated
+    seconds: float
+    history: tuple[tuple[int, float, float], ...]  #: (evaluations, best loss, seconds) after each generation
+    tolerance: tuple[float, float]  #: [m], [rad]
+    method: str
+
+    @property
+    def position_error(self) -> float:
+        """Expected distance from the wanted position [m]."""
+        return float(np.linalg.norm(self.rest[:2] - self.wanted[:2]))
+
+    @property
+    def yaw_error(self) -> float:
+        """Expected turn away from the wanted yaw, in (-pi, pi] [rad]."""
+        return float(wrap_angle(self.rest[2] - self.wanted[2]))
+
+    @property
+    def reachable(self) -> bool:
+        """Whether one strike is expected to do it."""
+        return self.position_error <= self.tolerance[0] and abs(self.yaw_error) <= self.tolerance[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, units in the names."""
+        return {
+            "reachable": self.reachable,
+            "contact_point_target_frame_m": self.commands.contact_point[0].tolist(),
+            "velocity_target_frame_m_s": self.commands.velocity[0].tolist(),
+            "target_pose": self.commands.target_pose[0].tolist(),
+            "wanted_pose": self.wanted.tolist(),
+            "expected_pose": self.rest.tolist(),
+            "expected_pose_std": self.rest_std.tolist(),
+            "position_error_m": self.position_error,
+            "yaw_error_rad": self.yaw_error,
+            "loss_m2": self.loss,
+            "method": self.method,
+            "evaluations": self.evaluations,
+            "seconds": self.seconds,
+        }
+
+
+def plan_strike(
+    simulators: Simulator | Sequence[Simulator],
+    space: StrikeSpace,
+    wanted: Array,
+    *,
+    method: str = "cma",
+    budget: int | None = None,
+    goal: float | None = None,
+    tolerance: tuple[float, float] = (0.01, 0.1),
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Plan:
+    """Search the strike that minimises Eq. 5; over several simulators (draws of an uncertain one) its mean.
+
+    Stops after `budget` evaluations, when the method has converged, or at a loss of `goal` [m^2].
+    """
+    if method not in METHODS:
+        raise CaromError(unknown_name("method", method, METHODS))
+    target = np.asarray(wanted, dtype=np.float64)
+    if target.shape != (3,) or not np.isfinite(target).all():
+        raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], got {wanted}")
+    engines = list(simulators) if isinstance(simulators, Sequence) else [simulators]
+    limit, started = budget or BUDGET[method], perf_counter()
+    search = METHODS[method](3, seed)
+    best: tuple[float, Array] | None = None
+    done, history = 0, []
+    while done < limit:
+        points = search.ask()[: limit - done]
+        if not len(points):
+            break
+        loss, residual, derivative = _evaluate(engines, space, target, points, search.wants_derivatives)
+        done += len(points)
+        search.tell(points, loss, residual, derivative)
+        top = int(np.argmin(loss))
+        if best is None or loss[top] < best[0]:
+            best = float(loss[top]), points[top]
+        history.append((done, best[0], perf_counter() - started))
+        if progress:
+            progress(min(done, limit), limit)
+        if goal is not None and best[0] <= goal:
+            break
+    if best is None or best[0] >= FAILED:
+        raise CaromError("no strike within the bounds touches the target; widen the bounds or move the target")
+    rests = np.array([_rollout(engine, space, best[1][None]).rest[0] for engine in engines])
+    turned = rests[0, 2] + wrap_angle(rests[:, 2] - rests[0, 2])
+    rest = np.array([*rests[:, :2].mean(axis=0), turned.mean()])
+    spread = np.column_stack([rests[:, :2], turned]).std(axis=0, ddof=1) if len(rests) > 1 else np.full(3, np.nan)
+    return Plan(
+        space.commands(best[1][None]), target, rest, spread, best[0], done, perf_counter() - started, tuple(history),
+        tolerance, method,
+    )  # fmt: skip
+
+
+def _rollout(engine: Simulator, space: StrikeSpace, points: Array) -> Rollout:
+    return engine.rollout(space.initial(points), HORIZON)
+
+
+def residuals(rest: Array, wanted: Array) -> Array:
+    """What Eq. 5 sums the squares of [N, 3] [m]: position, and the wrapped angle times the root of tau."""
+    away = rest - wanted
+    return np.concatenate([away[..., :2], np.sqrt(TAU) * wrap_angle(away[..., 2:])], axis=-1)
+
+
+def _evaluate(
+    engines: Sequence[Simulator], space: StrikeSpace, wanted: Array, points: Array, derivatives: bool
+) -> tuple[Array, Array, Array | None]:
+    """Losses [M], residuals [M, 3E] over the root of E, their derivatives [M, 3E, 3]; failures get a large loss."""
+    parts: list[Array] = []
+    slopes: list[Array] = []
+    failed = np.zeros(len(points), dtype=bool)
+    for engine in engines:
+        if derivatives:
+            rest, slope = rest_and_derivative(engine, space, points)
+            slopes.append(slope * np.array([1.0, 1.0, np.sqrt(TAU)])[None, :, None])
+        else:
+            run = _rollout(engine, space, points)
+            rest = run.rest
+            failed |= (run.status == Status.FAILED) | (run.status == Status.MISSED) | ~np.isfinite(rest).all(axis=1)
+        parts.append(residuals(rest, wanted))
+    residual = np.concatenate(parts, axis=1) / np.sqrt(len(engines))
+    loss = np.where(failed, FAILED, (residual**2).sum(axis=1))
+    together = np.concatenate(slopes, axis=1) / np.sqrt(len(engines)) if derivatives else None
+    return np.nan_to_num(loss, nan=FAILED), residual, together
