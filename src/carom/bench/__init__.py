@@ -10,18 +10,21 @@ from carom.errors import CaromError, unknown_name
 if TYPE_CHECKING:
     from carom.bench.results import Results
 
-NAMES = ("distill", "impact-accuracy", "robot-hits")
+NAMES = ("distill", "impact-accuracy", "planning", "planning-time", "robot-hits", "speed")
 
 
 def run_benchmark(name: str, **options: Any) -> Results:
     """Run the benchmark of this name; options as `carom bench` takes them."""
     if name not in NAMES:
         raise CaromError(unknown_name("benchmark", name, NAMES))
-    from carom.bench import distillation, impact_accuracy, robot_hits
+    from carom.bench import distillation, impact_accuracy, planning, planning_time, robot_hits, speed
 
     runs: dict[str, Callable[..., Results]] = {
         "distill": distillation.run,
         "impact-accuracy": impact_accuracy.run,
+        "planning": planning.run,
+        "planning-time": planning_time.run,
         "robot-hits": robot_hits.run,
+        "speed": speed.run,
     }
     return runs[name](**options)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import Any, final
 
 from carom.errors import CaromError
@@ -70,6 +71,29 @@ class Checkpoint:
             if made_by == self.fingerprint:
                 pieces[key] = rows
         return pieces
+
+
+Rows = list[dict[str, Any]]
+
+
+def run_pieces(
+    pieces: Checkpoint,
+    work: Sequence[tuple[str, Callable[[], Rows]]],
+    progress: Callable[[str, int, int], None],
+) -> tuple[Rows, float]:
+    """The rows of all pieces of work (key, what to run), each run once and kept; and the seconds they took."""
+    rows: Rows = []
+    seconds = 0.0
+    for number, (key, run) in enumerate(work):
+        done = pieces.done(key)
+        if done is None:
+            start = perf_counter()
+            pieces.save(key, [*run(), {"setting": "", "metric": "seconds", "value": perf_counter() - start}])
+            done = pieces.done(key) or []
+        seconds += sum(row["value"] for row in done if not row["setting"])
+        rows += [row for row in done if row["setting"]]
+        progress("pieces", number + 1, len(work))
+    return rows, seconds
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from carom.bench.results import Checkpoint, Results, new_results, summarise
+from carom.bench.checkpoint import Checkpoint, run_pieces
+from carom.bench.results import Results, new_results, summarise
 from carom.evaluate import ABLATIONS, METHODS, Lesson, compare
 from carom.evaluate.folders import make_bases, paper_base
 from carom.evaluate.stages import fixed_by_slides, usable_impacts
@@ -37,21 +38,12 @@ def run(
     draws, samples = draws or 5, samples or 100_000
     settings = {"draws": draws, "samples": samples, "seed": seed, "train": TRAIN, "test": TEST}
     pieces = Checkpoint(out / "impact-accuracy.jsonl", settings)
-    everything = cases()
-    seconds = 0.0
-    values: list[dict[str, Any]] = []
-    for number, (setting, shape) in enumerate(everything):
-        for draw in range(draws):
-            key = f"{setting}/{shape}/{draw}"
-            rows = pieces.done(key)
-            if rows is None:
-                start = perf_counter()
-                rows = _draw(setting, shape, draw, samples, out, seed, threads, progress)
-                rows.append({"setting": "", "method": "", "metric": "seconds", "value": perf_counter() - start})
-                pieces.save(key, rows)
-            seconds += sum(r["value"] for r in rows if r["metric"] == "seconds")
-            values += [r for r in rows if r["metric"] != "seconds"]
-            progress("settings and draws", number * draws + draw + 1, len(everything) * draws)
+    work = [
+        (f"{setting}/{shape}/{draw}", partial(_draw, setting, shape, draw, samples, out, seed, threads, progress))
+        for setting, shape in cases()
+        for draw in range(draws)
+    ]
+    values, seconds = run_pieces(pieces, work, progress)
     return new_results(
         "impact-accuracy",
         command=f"carom bench impact-accuracy --draws {draws} --samples {samples}",

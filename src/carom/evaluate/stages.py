@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carom.adapt import adapt, fine_tune
 from carom.adapt.files import load_model, save_model
 from carom.distill.files import load_bases
 from carom.distill.frames import contact_frames, to_local
 from carom.distill.model import BaseModel
-from carom.errors import CaromError, unknown_name
+from carom.errors import CaromError, RecordingError, unknown_name
 from carom.identify import gradient, search
 from carom.identify.result import Identification
 from carom.identify.slides import friction_from_slides
 from carom.recordings import Recordings, approaches, check_scene, read, scene_of, strike_impacts
 from carom.recordings.header import HEADER_NAME
+from carom.scenes.collide import at_distance
 from carom.scenes.load import load_scene
 from carom.scenes.strike import StrikeScene
-from carom.state import Impacts
+from carom.simulate.contract import Status
+from carom.simulate.model import FOLDER, load_hybrid, make_hybrid, save_hybrid
+from carom.state import Array, Impacts, Strikes
 
 Progress = Callable[[str, int, int], None]
 METHODS = ("gradient", "grid", "cma", "mjx")
+START = 1e-3  #: [m] before contact where the prediction of a recorded strike starts
+LONGEST = 10.0  #: [s] in which a struck target comes to rest
 CANDIDATES = 250  #: tried on every strike by a search
 
 
@@ -135,7 +142,7 @@ def adapt_to(
     recordings = read(folder)
     bases = base_for(model, recordings)
     impacts = usable_impacts(recordings, settle=settle)
-    progress("read strikes", 1, 2)
+    progress("adapt", 1, 2)
     fixed = fixed_by_slides(recordings)
     made_by = {"command": "adapt", "preset": preset, "strikes": len(impacts), "seed": seed, "fixed": fixed}
     facts: dict[str, Any] = {"model": str(out), "strikes": len(impacts), **fixed}
@@ -147,8 +154,23 @@ def adapt_to(
         adapted = adapt(bases, impacts, fixed=fixed, seed=seed)
         save_model(out, adapted, made_by=made_by)
         facts |= {"teacher": adapted.base.teacher, "evidence": adapted.evidence, **member_facts(adapted)}
-    progress("read strikes", 2, 2)
+        facts |= _add_hybrid(out, bases, impacts, recordings, fixed=fixed, seed=seed, made_by=made_by)
+    progress("adapt", 2, 2)
     return facts
+
+
+def _add_hybrid(
+    out: Path, bases: tuple[BaseModel, ...], impacts: Impacts, recordings: Recordings, *, fixed: dict[str, float],
+    seed: int, made_by: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Add the hybrid simulator to a corrected model's folder; says why not if the recordings show no slide."""
+    try:
+        hybrid = make_hybrid(bases, impacts, recordings, fixed=fixed, seed=seed)
+    except RecordingError as reason:
+        return {"hybrid": f"not made: {reason}"}
+    save_hybrid(out, hybrid, made_by=made_by)
+    sliding = {k: v for k, v in asdict(hybrid.sliding).items() if np.isfinite(v)}
+    return {"sliding": sliding, "student_relative_difference": hybrid.student.fidelity}
 
 
 def member_facts(adapted: Any) -> dict[str, Any]:
@@ -175,12 +197,24 @@ def predict_strikes(model: Path, folder: Path) -> dict[str, Any]:
     }
     if len(strikes):
         predicted = adapted.predict(strikes)
+        rest, from_engine = _rest(model, strikes)
         for i, name in enumerate(names):
             found[name] = {
                 "post": predicted.post[i].tolist(),
                 "post_std": predicted.post_std[i].tolist(),
-                "rest": None,
+                "rest": None if rest is None or not np.isfinite(rest[i]).all() else rest[i].tolist(),
                 "status": "ok" if predicted.known[i] else "outside what the model has learned",
-                "from_engine": False,
+                "from_engine": bool(from_engine[i]),
             }
     return {t.name: found[t.name] for t in recordings.trajectories if t.name in found}
+
+
+def _rest(model: Path, strikes: Strikes) -> tuple[Array | None, NDArray[np.bool_]]:
+    """Where the targets come to rest [N, 3], by the model's hybrid, and whether MuJoCo's own contact was asked [N]."""
+    if not (model / FOLDER).is_dir():
+        return None, np.zeros(len(strikes), dtype=bool)
+    hybrid = load_hybrid(model)
+    initial = at_distance(hybrid.scene, strikes, START, {})
+    run = hybrid.simulator(exact=True).rollout(initial, LONGEST)
+    lost = (run.status == Status.FAILED) | (run.status == Status.MISSED)
+    return np.where(lost[:, None], np.nan, run.rest), run.from_engine > 0

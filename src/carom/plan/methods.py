@@ -118,7 +118,7 @@ class Gradient:
 
     wants_derivatives = True
 
-    def __init__(self, dimension: int, seed: int, *, first: int = 32, starts: int = 4, rounds: int = 8) -> None:
+    def __init__(self, dimension: int, seed: int, *, first: int = 32, starts: int = 8, rounds: int = 8) -> None:
         self._first, self._starts, self._rounds = _spread(dimension, first, seed), starts, rounds
         self._at: Array | None = None
 
@@ -133,12 +133,13 @@ class Gradient:
     def tell(self, points: Array, loss: Array, residual: Array, derivative: Array | None) -> None:
         if derivative is None:
             derivative = np.zeros((*residual.shape, points.shape[1]))
+        residual, derivative = np.nan_to_num(residual), np.nan_to_num(derivative)
         if self._at is None:
             best = np.argsort(loss)[: self._starts]
             self._at, self._loss = points[best].copy(), loss[best].copy()
             self._residual, self._derivative = residual[best].copy(), derivative[best].copy()
             self._damping = np.full(len(best), 1e-2)
-            self._settled = np.zeros(len(best), dtype=bool)
+            self._settled = self._loss >= FAILED
         else:
             rows = np.flatnonzero(~self._settled)
             better = loss < self._loss[rows]

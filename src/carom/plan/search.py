@@ -92,7 +92,9 @@ def plan_strike(
     if target.shape != (3,) or not np.isfinite(target).all():
         raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], got {wanted}")
     engines = list(simulators) if isinstance(simulators, Sequence) else [simulators]
-    limit, started = budget or BUDGET[method], perf_counter()
+    limit, started = BUDGET[method] if budget is None else budget, perf_counter()
+    if limit < 1:
+        raise CaromError(f"budget: expected 1 evaluation or more, got {limit}")
     search = METHODS[method](3, seed)
     best: tuple[float, Array] | None = None
     done, history = 0, []
@@ -102,7 +104,8 @@ def plan_strike(
             break
         loss, residual, derivative = _evaluate(engines, space, target, points, search.wants_derivatives)
         done += len(points)
-        search.tell(points, loss, residual, derivative)
+        if done < limit:  # the last generation may be cut short, and nobody asks after it
+            search.tell(points, loss, residual, derivative)
         top = int(np.argmin(loss))
         if best is None or loss[top] < best[0]:
             best = float(loss[top]), points[top]

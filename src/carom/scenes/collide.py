@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import mujoco
@@ -70,6 +70,18 @@ def touching(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -
         way = round_travel(scene.outline, local, towards, float(scene.striker.radius or 0.0))
     beyond = np.where(np.isfinite(way), way, 2 * reach)  # one that passes by stops there
     return local + towards * beyond[:, None], direction
+
+
+def at_distance(scene: StrikeScene, strikes: Strikes, distance: float, geometry: dict[str, Array]) -> Strikes:
+    """The same strikes a moment earlier: strikers moved along their approach to `distance` [m] before they touch."""
+    face, _ = touching(scene, strikes, geometry)
+    yaw = strikes.target_pose[:, 2]
+    goal = strikes.target_pose[:, :2] + rotate(face, yaw)
+    relative = strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2]
+    speed = np.maximum(np.linalg.norm(relative, axis=-1, keepdims=True), 1e-9)
+    moved = strikes.striker_pose.copy()
+    moved[:, :2] += goal - face_pose(scene, strikes, geometry)[0] - distance * relative / speed
+    return replace(strikes, striker_pose=moved)
 
 
 class Collider:

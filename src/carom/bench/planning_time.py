@@ -1,0 +1,100 @@
+"""`carom bench planning-time` (Table IV of CLASH): how long a plan takes, MuJoCo and hybrid in one run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
+from carom.bench.planning import BUDGET, SHAPES, hybrid_of, learned
+from carom.bench.results import Results, new_results, summarise
+from carom.plan import Plan, plan_strike, strike_space
+from carom.plan.search import HORIZON
+from carom.simulate.contract import Simulator
+
+GOAL = 1e-4  #: [m^2] loss of Eq. 5 that both are timed to: one centimetre, or a tenth of a radian
+SAME = 1e-6  #: [m^2] one millimetre: losses below count as the same
+Progress = Callable[[str, int, int], None]
+
+
+def run(
+    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
+) -> Results:
+    """Every shape with one thread and with all cores; each draw is another target."""
+    draws, samples = draws or 3, samples or 60_000
+    cores = threads or os.cpu_count() or 1
+    settings = {"draws": draws, "samples": samples, "seed": seed, "budget": BUDGET, "goal": GOAL, "cores": cores}
+    pieces = Checkpoint(out / "planning-time.jsonl", settings)
+    work = [
+        (f"{shape}/{count}", partial(_shape, shape, count, draws, samples, out, seed, progress))
+        for shape in SHAPES
+        for count in sorted({1, cores})
+    ]
+    values, seconds = run_pieces(pieces, work, progress)
+    return new_results(
+        "planning-time",
+        command=f"carom bench planning-time --draws {draws} --samples {samples}",
+        rows=summarise(values),
+        seconds=seconds,
+        notes=(
+            f"CMA-ES with {BUDGET} simulated strikes from approach to rest, a generation in one batch, {draws} targets; "
+            "plan-seconds and ratios are of the same run on the same cores.",
+            f"speedup: MuJoCo's seconds over the hybrid's (with its slider) for the same number of evaluations; "
+            f"speedup-to-loss: for the same loss, {GOAL:g} m^2, each at a target that it can reach.",
+            "gradient: evaluations until Levenberg-Marquardt through network and slider has CMA-ES's final loss (or "
+            "1 mm), a derivative counted as one evaluation; evaluations-ratio is that over CMA-ES's.",
+        ),
+    )
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """torch on this many threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _shape(shape: str, threads: int, draws: int, samples: int, out: Path, seed: int, progress: Progress) -> Rows:
+    lesson, recordings = learned(shape, 0, samples, out, seed, threads, progress)
+    model = hybrid_of(lesson, recordings)
+    engines = {name: model.simulator(name, threads=threads) for name in ("mujoco", "hybrid")}
+    setting = f"{shape}, {threads} thread{'s' if threads > 1 else ''}"
+    space = strike_space(model.scene, np.zeros(3))
+    rows: Rows = []
+
+    def add(method: str, metric: str, value: float) -> None:
+        rows.append({"setting": setting, "method": method, "metric": metric, "value": value})
+
+    points = np.random.default_rng([seed, 98]).random((draws, 3))
+    with torch_threads(threads):
+        for point in points:
+            initial = space.initial(point[None])
+
+            def timed(engine: Simulator, method: str = "cma", start: Any = initial, **options: Any) -> Plan:
+                wanted = engine.rollout(start, HORIZON).rest[0]
+                return plan_strike(engine, space, wanted, method=method, seed=seed, **options)
+
+            plans = {name: timed(engine, budget=BUDGET) for name, engine in engines.items()}
+            goals = {name: timed(engine, budget=5 * BUDGET, goal=GOAL) for name, engine in engines.items()}
+            for name, plan in plans.items():
+                add(name, "plan-seconds", plan.seconds)
+                add(name, "plan-seconds-to-loss", goals[name].seconds)
+            add("hybrid", "speedup", plans["mujoco"].seconds / plans["hybrid"].seconds)
+            add("hybrid", "speedup-to-loss", goals["mujoco"].seconds / goals["hybrid"].seconds)
+            steep = timed(engines["hybrid"], "gradient")
+            reached = [n for n, loss, _ in steep.history if loss <= max(plans["hybrid"].loss, SAME)]
+            add("gradient", "evaluations", float(reached[0]) if reached else float("nan"))
+            add("gradient", "evaluations-ratio", reached[0] / BUDGET if reached else float("nan"))
+            add("gradient", "plan-seconds", steep.seconds)
+    return rows

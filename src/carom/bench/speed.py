@@ -1,0 +1,123 @@
+"""`carom bench speed`: strikes per second from approach to rest, and what a collision alone costs, in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
+from carom.bench.planning import SHAPES, hybrid_of, learned
+from carom.bench.results import Results, new_results, summarise
+from carom.distill.frames import contact_frames
+from carom.distill.sample import sample_strikes
+from carom.scenes.collide import Collider, at_distance
+from carom.simulate.hybrid import HybridSimulator, advanced, time_to_touch
+from carom.simulate.model import HybridModel
+from carom.simulate.student import Student
+from carom.state import Strikes
+
+COUNTS = (1, 100, 10_000)
+STANDOFF, HORIZON = 0.02, 4.0  #: [m] before contact where strikes start; [s] in which they come to rest
+COLLISIONS = 2048
+Progress = Callable[[str, int, int], None]
+
+
+def run(
+    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
+) -> Results:
+    """Every shape and batch size, each draw with other strikes."""
+    draws, samples = draws or 3, samples or 60_000
+    settings = {"draws": draws, "samples": samples, "seed": seed, "threads": threads, "counts": COUNTS}
+    pieces = Checkpoint(out / "speed.jsonl", settings)
+    work = [
+        (f"{shape}/{draw}", partial(_shape, shape, draw, samples, out, seed, threads, progress))
+        for shape in SHAPES
+        for draw in range(draws)
+    ]
+    values, seconds = run_pieces(pieces, work, progress)
+    return new_results(
+        "speed",
+        command=f"carom bench speed --draws {draws} --samples {samples}",
+        rows=summarise(values),
+        seconds=seconds,
+        notes=(
+            "Strikes from 2 cm before contact to rest, all cores; ratios are of the same run. mujoco: mujoco.batch with a "
+            "step of 1 ms, strikes dropped from the batch as they come to rest. hybrid: learned impact and slider; "
+            "hybrid-mujoco: learned impact, MuJoCo finds the contact and slides.",
+            f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
+            "share: where the hybrid's time goes at N = 10,000: geometry (approach and contact frame), network, slider.",
+        ),
+    )
+
+
+def _shape(shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> Rows:
+    lesson, recordings = learned(shape, 0, samples, out, seed, threads, progress)
+    model = hybrid_of(lesson, recordings)
+    rng = np.random.default_rng([seed, draw, 11])
+    rows: Rows = []
+
+    def add(setting: str, method: str, metric: str, value: float) -> None:
+        rows.append({"setting": setting, "method": method, "metric": metric, "value": value})
+
+    engines = {name: model.simulator(name, threads=threads) for name in ("mujoco", "hybrid-mujoco", "hybrid")}
+    for count in COUNTS:
+        initial = at_distance(model.scene, sample_strikes(model.scene, count, rng), STANDOFF, {})
+        rate = {}
+        for name, engine in engines.items():
+            engine.rollout(initial[:1], 0.1)  # the first call of anything pays for its caches
+            tries = []
+            for _ in range(3 if count < COUNTS[-1] or name == "hybrid" else 1):
+                start = perf_counter()
+                engine.rollout(initial, HORIZON)
+                tries.append(perf_counter() - start)
+            rate[name] = count / float(np.median(tries))
+            add(f"{shape}, N = {count}", name, "strikes-per-second", rate[name])
+            add(f"{shape}, N = {count}", name, "ratio-to-mujoco", rate[name] / rate["mujoco"])
+            progress(f"{shape}: {name}", count, COUNTS[-1])
+    strikes = sample_strikes(model.scene, COLLISIONS, rng)
+    for method, value in _collisions(model, strikes, threads).items():
+        add(f"{shape}, collision", method, "strikes-per-second", value)
+    hybrid = engines["hybrid"]
+    if isinstance(hybrid, HybridSimulator) and isinstance(hybrid.impact.model, Student):
+        for part, share in _shares(hybrid, initial).items():
+            add(f"{shape}, N = {COUNTS[-1]}", part, "share", share)
+    return rows
+
+
+def _collisions(model: HybridModel, strikes: Strikes, threads: int) -> dict[str, float]:
+    """Blows per second, MuJoCo's and the network's."""
+    parameters = model.scene.parameters("mujoco")
+    values = np.tile([model.values[p.name] for p in parameters], (len(strikes), 1))
+    collider = Collider(model.scene, parameters, threads=threads)
+    found = {}
+    for name, ask in (
+        ("mujoco", lambda: collider.run(strikes, values)),
+        ("network", lambda: model.student.predict(strikes)),
+    ):
+        ask()
+        start = perf_counter()
+        ask()
+        found[name] = len(strikes) / (perf_counter() - start)
+    return found
+
+
+def _shares(hybrid: HybridSimulator, initial: Strikes) -> dict[str, float]:
+    """Shares of a rollout's time, its parts run one by one."""
+    student = hybrid.impact.model
+    marks = [perf_counter()]
+    contact = advanced(initial, time_to_touch(hybrid.scene, initial))
+    frames = contact_frames(hybrid.scene, contact)
+    marks.append(perf_counter())
+    with torch.no_grad():
+        post = student.predict_in(frames).post if isinstance(student, Student) else np.zeros((len(initial), 3))
+    marks.append(perf_counter())
+    hybrid.slide(initial.target_pose, post, np.full((len(initial), 2), HORIZON))
+    marks.append(perf_counter())
+    spent = np.diff(marks)
+    return dict(zip(("geometry", "network", "slider"), (spent / spent.sum()).tolist(), strict=True))
