@@ -13,7 +13,7 @@ from carom.identify.patch import drag, patch_of
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import Striker, StrikeScene, builtin
 from carom.simulate import MujocoSimulator, slider_for
-from carom.simulate.slider import GRAVITY, Slide, Slider, at_times
+from carom.simulate.slider import GRAVITY, STEP, TAIL, Slide, Slider, at_times
 from carom.state import Array, Strikes, rotate
 
 SEMI, SQUARE = builtin("semi-cylinder"), builtin("square")
@@ -82,11 +82,11 @@ def test_order_of_convergence() -> None:
     slider = slider_for(SEMI, MU)
 
     def end(step: float) -> Array:
-        return slid(slider, MIXED[:3], step=step, tail=1e-3).pose[:, -1].numpy() * [1, 1, slider.gyration]
+        return slid(slider, MIXED[:3], step=step, tail=1e-4).pose[:, -1].numpy() * [1, 1, slider.gyration]
 
-    fine = end(0.005)
+    fine = end(0.025)
     errors = [np.linalg.norm(end(step) - fine) for step in (0.2, 0.1, 0.05)]
-    assert errors[0] < 1e-4
+    assert errors[0] < 1e-6
     assert errors[0] / errors[1] > 8
     assert errors[1] / errors[2] > 8
 
@@ -134,7 +134,8 @@ def test_friction_does_the_work_that_the_motion_loses() -> None:
     """The acceleration is that of the regression's patch model, and opposes the motion."""
     slider, patch = slider_for(SEMI, MU), patch_of(SEMI.target)
     yaw = np.linspace(-2, 2, len(MIXED))
-    got = slider.acceleration(torch.as_tensor(yaw), torch.as_tensor(MIXED), torch.full((len(MIXED),), MU * GRAVITY))
+    grip = torch.full((len(MIXED),), MU * GRAVITY, dtype=torch.float64)
+    got = slider.acceleration(torch.as_tensor(yaw), torch.as_tensor(MIXED), grip)
     direction, lever = drag(patch, yaw, MIXED)
     expected = -MU * GRAVITY * np.column_stack([direction, lever / slider.gyration**2])
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
@@ -183,32 +184,36 @@ def test_own_friction_of_each_body_replaces_the_sliders() -> None:
     np.testing.assert_allclose(slide.pose[:, -1, 0], 0.6**2 / (2 * mu * GRAVITY), rtol=1e-9)
 
 
-def test_derivatives_by_velocity_and_friction_are_those_of_finite_differences() -> None:
+@pytest.mark.parametrize(("step", "tail", "near"), [(0.1, 0.01, 2e-3), (STEP, TAIL, 5e-3)], ids=["fine", "usual"])
+def test_derivatives_are_those_of_finite_differences(step: float, tail: float, near: float) -> None:
+    """By velocity and by each body's own friction; coarse steps depend on the velocity a little, which is left out."""
     slider, h = slider_for(SEMI, MU, viscosity=0.1), 1e-5
-    mu = torch.full((len(MIXED),), MU, dtype=torch.float64)
+    scale = torch.tensor([1, 1, slider.gyration], dtype=torch.float64)
 
-    def end(velocity: torch.Tensor, friction: torch.Tensor) -> torch.Tensor:
-        return slider.slide(torch.zeros_like(velocity), velocity, friction=friction).pose[:, -1]
+    def end(inputs: torch.Tensor) -> torch.Tensor:
+        """Resting pose [N, 3] for (vx, vy, k wz, friction) [N, 4]; turning times k."""
+        velocity = inputs[:, :3] / scale
+        start = torch.zeros_like(velocity)
+        return slider.slide(start, velocity, friction=inputs[:, 3], step=step, tail=tail).pose[:, -1] * scale
 
-    v, f = tensor(MIXED).requires_grad_(), mu.clone().requires_grad_()
-    for out in range(3):
-        by_v, by_f = torch.autograd.grad(end(v, f)[:, out].sum(), [v, f])
-        with torch.no_grad():
-            for i in range(3):
-                nudge = torch.zeros_like(v)
-                nudge[:, i] = h
-                finite = (end(v + nudge, mu) - end(v - nudge, mu))[:, out] / (2 * h)
-                np.testing.assert_allclose(by_v[:, i], finite, rtol=2e-3, atol=2e-4)
-            finite = (end(v, mu + h) - end(v, mu - h))[:, out] / (2 * h)
-            np.testing.assert_allclose(by_f, finite, rtol=2e-3, atol=2e-3)
+    x = torch.cat([tensor(MIXED) * scale, torch.full((len(MIXED), 1), MU, dtype=torch.float64)], dim=1).requires_grad_()
+    by_graph = torch.stack([torch.autograd.grad(end(x)[:, i].sum(), x)[0] for i in range(3)], dim=1)
+    with torch.no_grad():
+        nudges = h * torch.eye(4, dtype=torch.float64)
+        finite = torch.stack([(end(x + n) - end(x - n)) / (2 * h) for n in nudges], dim=-1)
+    assert (finite[:, :, 3].norm(dim=1) > 1e-3).all()
+    for part in (slice(0, 3), slice(3, 4)):
+        error = (by_graph - finite)[..., part].norm(dim=(1, 2)) / finite[..., part].norm(dim=(1, 2))
+        assert float(error.max()) < near
 
 
 def test_disc_ends_with_the_same_ratio_of_glide_to_spin_however_it_began() -> None:
     """v / (R w) -> 0.653 (Farkas et al., Phys. Rev. Lett. 90, 248302): a disc stops gliding and spinning at once."""
     slide = slid(slider_for(DISC, MU), [[0.5, 0.0, 5.0], [0.1, 0.0, 8.0], [0.3, 0.3, 2.0]], step=0.05, tail=1e-5)
-    for velocity in slide.velocity.numpy():
-        vx, vy, spin = velocity[np.flatnonzero(velocity.any(axis=1))[-1]]
-        assert np.hypot(vx, vy) / (0.05 * abs(spin)) == pytest.approx(0.653, rel=0.02)
+    vx, vy, spin = slide.velocity[:, -2].numpy().T
+    ratio = np.hypot(vx, vy) / (0.05 * np.abs(spin))
+    np.testing.assert_allclose(ratio, 0.653, rtol=0.04)  # of even pressure; here it stands on a grid of points
+    assert np.ptp(ratio) < 0.01
 
 
 def test_between_instants_poses_hit_the_knots_and_hold_the_ends() -> None:
@@ -227,7 +232,7 @@ def test_between_instants_poses_follow_a_fine_slide() -> None:
     slider = slider_for(SEMI, MU)
     times = torch.linspace(0, 0.4, 41, dtype=torch.float64).expand(len(MIXED), -1)
     usual, fine = (at_times(s, times)[0].numpy() for s in (slid(slider, MIXED), slid(slider, MIXED, step=0.02)))
-    assert np.linalg.norm((usual - fine) * [1, 1, slider.gyration], axis=-1).max() < 5e-4
+    assert np.linalg.norm((usual - fine) * [1, 1, slider.gyration], axis=-1).max() < 2e-4
 
 
 def test_weight_further_out_brakes_spin_sooner_and_glide_the_same() -> None:

@@ -52,7 +52,7 @@ def run(
             f"reachable in that reality, {draws} repeats: every repeat learns from {TRAIN} other strikes, plans anew "
             f"with CMA-ES and {BUDGET} simulated strikes, and is carried out with its own scatter.",
             "mujoco: contact parameters by CMA-ES on the same strikes, ground friction from the slides. "
-            "hybrid-scratch: impact network trained on the ten strikes only. Both hybrids slide on the same pressure patch.",
+            "hybrid-scratch: impact network trained on the ten strikes only. Both hybrids slide on the same patch.",
         ),
     )
 

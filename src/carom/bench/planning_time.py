@@ -44,8 +44,8 @@ def run(
         rows=summarise(values),
         seconds=seconds,
         notes=(
-            f"CMA-ES with {BUDGET} simulated strikes from approach to rest, a generation in one batch, {draws} targets; "
-            "plan-seconds and ratios are of the same run on the same cores.",
+            f"CMA-ES with {BUDGET} strikes from approach to rest, a generation in one batch; {draws} targets. "
+            "Seconds and ratios are of the same run on the same cores.",
             f"speedup: MuJoCo's seconds over the hybrid's (with its slider) for the same number of evaluations; "
             f"speedup-to-loss: for the same loss, {GOAL:g} m^2, each at a target that it can reach.",
             "gradient: evaluations until Levenberg-Marquardt through network and slider has CMA-ES's final loss (or "

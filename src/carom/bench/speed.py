@@ -47,11 +47,11 @@ def run(
         rows=summarise(values),
         seconds=seconds,
         notes=(
-            "Strikes from 2 cm before contact to rest, all cores; ratios are of the same run. mujoco: mujoco.batch with a "
+            "Strikes from 2 cm before contact to rest, all cores; ratios are of the same run. mujoco: mujoco.batch, a "
             "step of 1 ms, strikes dropped from the batch as they come to rest. hybrid: learned impact and slider; "
             "hybrid-mujoco: learned impact, MuJoCo finds the contact and slides.",
             f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
-            "share: where the hybrid's time goes at N = 10,000: geometry (approach and contact frame), network, slider.",
+            "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
         ),
     )
 

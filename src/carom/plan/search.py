@@ -29,7 +29,7 @@ class Plan:
     wanted: Array  #: [3] x, y, yaw of the target's frame [m, m, rad]
     rest: Array  #: [3] where it is expected to come to rest
     rest_std: Array  #: [3] standard deviation of that over the model's uncertainty; NaN if it was not asked for
-    loss: float  #: Eq. 5 [m^2]; its mean over the draws of a robust plan
+    loss: float  #: Eq. 5 [m^2] of the strike in the simulator; its mean over the draws of a robust plan
     evaluations: int  #: strikes simulated
     seconds: float
     history: tuple[tuple[int, float, float], ...]  #: (evaluations, best loss, seconds) after each generation
@@ -120,8 +120,9 @@ def plan_strike(
     turned = rests[0, 2] + wrap_angle(rests[:, 2] - rests[0, 2])
     rest = np.array([*rests[:, :2].mean(axis=0), turned.mean()])
     spread = np.column_stack([rests[:, :2], turned]).std(axis=0, ddof=1) if len(rests) > 1 else np.full(3, np.nan)
+    final = float((residuals(rests, target) ** 2).sum(axis=1).mean())  # as the engine has it, guards and all
     return Plan(
-        space.commands(best[1][None]), target, rest, spread, best[0], done, perf_counter() - started, tuple(history),
+        space.commands(best[1][None]), target, rest, spread, final, done, perf_counter() - started, tuple(history),
         tolerance, method,
     )  # fmt: skip
 

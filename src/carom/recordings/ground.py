@@ -20,13 +20,14 @@ LEAST_JUMP = 0.15  #: [m/s] change of velocity that counts as an impact
 
 
 def is_tossed(trajectory: Trajectory, body: str) -> bool:
-    """Whether a body falls freely somewhere: it changes height by more than a slide does."""
+    """Whether a body falls somewhere, by more than a slide does; one that is lifted off at the end does not."""
     z = trajectory.position_world[body][:, 2]
     z = z[np.isfinite(z)]
     if len(z) < 8:
         return False
     shape = trajectory.bodies[body].shape
-    return float(np.ptp(z)) > max(0.02, 0.2 * (shape.full_height if shape is not None else 0.1))
+    fallen = float((np.maximum.accumulate(z) - z).max())
+    return fallen > max(0.02, 0.2 * (shape.full_height if shape is not None else 0.1))
 
 
 def clearance(trajectory: Trajectory, body: str) -> Array:

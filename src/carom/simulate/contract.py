@@ -6,7 +6,7 @@ rollout gets a status and never stops the batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Protocol
 
@@ -89,12 +89,34 @@ class Simulator(Protocol):
 
 def frame_times(duration: ArrayLike, count: int, frames: int) -> Array:
     """Instants at which a rollout is kept [N, F] [s]; refuses durations that are none."""
-    lasting = np.broadcast_to(np.asarray(duration, dtype=np.float64), (count,))
-    if not (np.isfinite(lasting).all() and (lasting > 0).all()):
+    given = np.asarray(duration, dtype=np.float64)
+    fits = given.shape in ((), (count,))
+    lasting = np.broadcast_to(given if fits else np.nan, (count,))
+    if not (fits and np.isfinite(lasting).all() and (lasting > 0).all()):
         raise CaromError(f"duration: expected positive seconds, one number or {count}, got {np.asarray(duration)}")
     if frames < 2:
         raise CaromError(f"frames: expected 2 or more (start and end), got {frames}")
     return np.asarray(lasting[:, None] * np.linspace(0.0, 1.0, frames))
+
+
+def without_bad_rows(initial: Strikes) -> tuple[Strikes, NDArray[np.bool_]]:
+    """The strikes with harmless ones in place of those that are no numbers, and which those are [N]."""
+    columns = (initial.target_pose, initial.target_velocity, initial.striker_pose, initial.striker_velocity)
+    bad = np.asarray(~np.isfinite(np.concatenate(columns, axis=1)).all(axis=1))
+    if not bad.any():
+        return initial, bad
+    instead = (np.zeros(3), np.zeros(3), np.array([1e2, 0.0, 0.0]), np.zeros(3))
+    a, b, c, d = (np.where(bad[:, None], value, column) for column, value in zip(columns, instead, strict=True))
+    return Strikes(a, b, c, d, np.where(bad[:, None], 0.0, initial.posture)), bad
+
+
+def with_failed(run: Rollout, bad: NDArray[np.bool_]) -> Rollout:
+    """The same rollouts, those of bad strikes as failed."""
+    if not bad.any():
+        return run
+    lost = {name: np.where(bad[:, None, None], np.nan, getattr(run, name))
+            for name in ("target_pose", "target_velocity", "striker_pose")}  # fmt: skip
+    return replace(run, status=np.where(bad, Status.FAILED, run.status).astype(np.int8), **lost)
 
 
 def control_array(controls: ArrayLike | None, count: int) -> Array | None:

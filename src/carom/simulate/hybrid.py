@@ -19,7 +19,16 @@ from carom.errors import SceneError, unknown_name
 from carom.scenes.collide import FAILED, Collider
 from carom.scenes.strike import StrikeScene
 from carom.scenes.sweep import flat_travel, round_travel
-from carom.simulate.contract import REST_SPEED, Rollout, Status, Validation, control_array, frame_times
+from carom.simulate.contract import (
+    REST_SPEED,
+    Rollout,
+    Status,
+    Validation,
+    control_array,
+    frame_times,
+    with_failed,
+    without_bad_rows,
+)
 from carom.simulate.impact import LearnedImpact
 from carom.simulate.mujoco_batch import MujocoSimulator
 from carom.simulate.slider import CHUNK, at_times
@@ -66,9 +75,10 @@ class HybridSimulator:
         if self.sliding == "mujoco":
             return self.engine.rollout(initial, duration, controls, frames=frames)
         times, orders = frame_times(duration, len(initial), frames), control_array(controls, len(initial))
+        initial, bad = without_bad_rows(initial)
         if orders is not None or np.any(initial.target_velocity):
-            return _Stepped(self, initial, times, orders).run()
-        return self._at_once(initial, times)
+            return with_failed(_Stepped(self, initial, times, orders).run(), bad)
+        return with_failed(self._at_once(initial, times), bad)
 
     def _at_once(self, initial: Strikes, times: Array) -> Rollout:
         """Resting targets, each struck once: approach, impact and slide in one go for all of them."""
@@ -195,7 +205,7 @@ class _Stepped:
         self.kept = [np.zeros(shape) for _ in range(3)]
         for kept, value in zip(self.kept, (self.target, self.velocity, self.striker), strict=True):
             kept[:, 0] = value
-        self.later: Rollout | None = None
+        self.handed_at = np.zeros(count)  # when MuJoCo took over [s]
 
     def run(self) -> Rollout:
         """Step until the last duration is over; strikes handed to MuJoCo go on there."""
@@ -212,7 +222,7 @@ class _Stepped:
             self._keep(active, start, end, before)
             if len(slow):
                 handed[slow] = True
-                self._hand_over(slow, start)
+                self._hand_over(slow)
         return self._rollout()
 
     def _state(self, rows: NDArray[np.int64]) -> Strikes:
@@ -241,6 +251,7 @@ class _Stepped:
             first = met[self.impacts[met] == 1]
             self.contact_time[first] = start + reached[meets][self.impacts[met] == 1]
             unknown, learned = met[~known], met[known]
+            self.handed_at[unknown] = start + reached[meets][~known]
             self.from_engine[unknown] += 1
             self.guarded[learned] += guarded[known]
             self.velocity[learned] = post[known]
@@ -268,9 +279,13 @@ class _Stepped:
         """Slide targets and move strikers freely for these times [n]."""
         if not len(rows):
             return
-        self.target[rows], self.velocity[rows] = (
-            column[:, 0] for column in self.owner.slide(self.target[rows], self.velocity[rows], time[:, None])
-        )
+        com, pose = self.scene.target.planar_com, self.target[rows]
+        pose[:, :2] += rotate(np.broadcast_to(com, (len(rows), 2)), pose[:, 2])
+        state = (torch.as_tensor(pose), torch.as_tensor(self.velocity[rows]), torch.as_tensor(time))
+        with torch.no_grad():
+            pose, self.velocity[rows] = (c.numpy() for c in self.owner.impact.slider.advance(*state))
+        pose[:, :2] -= rotate(np.broadcast_to(com, (len(rows), 2)), pose[:, 2])
+        self.target[rows] = pose
         self.striker[rows] += time[:, None] * self.striking[rows]
 
     def _keep(self, rows: NDArray[np.int64], start: float, end: float, before: list[Array]) -> None:
@@ -281,19 +296,19 @@ class _Stepped:
         for kept, old, new in zip(self.kept, before, now, strict=True):
             kept[rows[row], frame] = old[row] + s * (new[rows[row]] - old[row])
 
-    def _hand_over(self, rows: NDArray[np.int64], start: float) -> None:
+    def _hand_over(self, rows: NDArray[np.int64]) -> None:
         """MuJoCo goes on with strikes whose contact lies outside what was learned, to their end."""
-        left = self.times[rows, -1] - start
-        orders = None
+        start, end = self.handed_at[rows], self.times[rows, -1]
+        left, orders = np.maximum(end - start, 1e-9), None
         if self.controls is not None:
-            share = (start / self.times[rows, -1] * self.controls.shape[1]).astype(np.int64)
-            orders = np.stack([np.concatenate([c[s:], np.repeat(c[-1:], s, axis=0)]) for c, s in
-                               zip(self.controls[rows], share, strict=True)])  # fmt: skip
-            left = left * 1.0
+            count = self.controls.shape[1]
+            middle = (np.arange(int(np.ceil(left.max() / STEP))) + 0.5) / np.ceil(left.max() / STEP)
+            share = (start[:, None] + left[:, None] * middle) / end[:, None] * count
+            orders = self.controls[rows[:, None], np.clip(share.astype(np.int64), 0, count - 1)]
         finished = self.owner.engine.rollout(self._state(rows), left, orders, frames=self.times.shape[1] * 8)
         for i, row in enumerate(rows):
-            later = np.flatnonzero(self.times[row] > start)
-            at = self.times[row, later] - start
+            later = np.flatnonzero(self.times[row] > start[i])
+            at = self.times[row, later] - start[i]
             sources = (finished.target_pose, finished.target_velocity, finished.striker_pose)
             for kept, source in zip(self.kept, sources, strict=True):
                 for c in range(3):
@@ -305,8 +320,7 @@ class _Stepped:
         pose, velocity, striker = self.kept
         slow = speed_of(self.scene, velocity[:, -1]) < REST_SPEED
         status = np.where(slow, Status.AT_REST, Status.MOVING).astype(np.int8)
-        moved = (self.impacts > 0) | np.any(pose[:, -1] != pose[:, 0], axis=1)
-        status[~moved] = Status.MISSED
+        status[self.impacts == 0] = Status.MISSED
         status[~np.isfinite(pose).all(axis=(1, 2))] = Status.FAILED
         return Rollout(
             self.times, pose, velocity, striker, status, self.contact_time, self.post, self.impacts, self.from_engine,

@@ -18,7 +18,7 @@ from carom.distill.files import load_tensors, write_tensors
 from carom.distill.frames import contact_frames, to_local
 from carom.distill.model import BaseModel
 from carom.distill.network import ImpactNetwork
-from carom.errors import ModelError
+from carom.errors import ModelError, unknown_name
 from carom.recordings import Recordings
 from carom.scenes.strike import StrikeScene
 from carom.simulate.calibrate import Sliding, sliding_from
@@ -54,6 +54,8 @@ class HybridModel:
 
         `exact` asks the corrected model itself, posture included, in place of its student: slower by a hundred times.
         """
+        if engine not in ENGINES:
+            raise ModelError(unknown_name("engine", engine, ENGINES))
         if engine == "mujoco":
             return MujocoSimulator(self.scene, self.values, threads=threads)
         learned = LearnedImpact(

@@ -17,11 +17,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from carom.scenes.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS, Collider, face_pose
 from carom.scenes.strike import StrikeScene
-from carom.simulate.contract import REST_SPEED, Rollout, Status, Validation, control_array, frame_times
+from carom.simulate.contract import (
+    REST_SPEED,
+    Rollout,
+    Status,
+    Validation,
+    control_array,
+    frame_times,
+    with_failed,
+    without_bad_rows,
+)
 from carom.state import Array, Strikes, rotate
 
 CHUNK = 512  #: strikes that share one batch
 STRIDE = 5  #: steps between looks at a target that slides alone
+NEVER = -1000  #: step of a contact that has not been
 OFF = -1e3  #: [m] margin of a pair that shall not even be looked at
 SEEN, PUSHES = (
     (-1.0, 1.0),
@@ -75,11 +85,14 @@ class MujocoSimulator:
         """See `Simulator`."""
         times = frame_times(duration, len(initial), frames)
         orders = control_array(controls, len(initial))
+        if not len(initial):
+            return nothing(times)
+        initial, bad = without_bad_rows(initial)
         parts = []
         for low in range(0, len(initial), CHUNK):
             rows = slice(low, low + CHUNK)
             parts.append(_Run(self, initial[rows], times[rows], None if orders is None else orders[rows]).run())
-        return joined(parts)
+        return with_failed(joined(parts), bad)
 
     def batch(self, count: int) -> Batch:
         """A fresh batch of this size; the last one is used again if it fits."""
@@ -87,6 +100,12 @@ class MujocoSimulator:
             self._batch = Batch(self.model, count, self.threads)
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         return self._batch
+
+
+def nothing(times: Array) -> Rollout:
+    """The rollout of no strikes."""
+    path, none, count = np.zeros((*times.shape, 3)), np.zeros(0), np.zeros(0, dtype=np.int64)
+    return Rollout(times, path, path, path, none.astype(np.int8), none, np.zeros((0, 3)), count, count, count)
 
 
 def joined(parts: list[Rollout]) -> Rollout:
@@ -126,10 +145,11 @@ class _Run:
         self.yaw = initial.target_pose[:, 2].copy()  # unwrapped
         self.engine = np.full(self.count, owner.answer is None)
         self.gone = np.zeros(self.count, dtype=bool)
-        self.last_touch, self.first_touch = np.full(self.count, -1), np.full(self.count, -1)
+        self.last_touch, self.first_touch = np.full(self.count, NEVER), np.full(self.count, NEVER)
         self.contact_time, self.post = np.full(self.count, np.nan), np.full((self.count, 3), np.nan)
         self.impacts, self.from_engine, self.guarded = np.zeros((3, self.count), dtype=np.int64)
         self.status = np.full(self.count, Status.MISSED, dtype=np.int8)
+        self.release, self.pending = np.full(self.count, np.inf), np.zeros((self.count, 3))  # when targets set out
         self.past = np.zeros((STEADY_STEPS, self.count, 3))
         self.speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)
         shape = (self.count, times.shape[1], 3)
@@ -171,24 +191,38 @@ class _Run:
         active, done = np.arange(self.count), 0
         ends = np.ceil(self.times[:, -1] / self.step - 1e-9).astype(np.int64)
         while len(active):
-            alone = self.controls is None and bool(self.gone[active].all())
-            stride = int(min(STRIDE, (ends[active] - done).min())) if alone else 1
-            before = self._state(active)
-            if self.controls is not None:
-                self._follow(active, done * self.step)
-            try:
-                self.batch.step(active, nstep=stride)
-            except SimulationError as error:
-                self.status[error.ids] = Status.FAILED
-                kept = ~np.isin(active, error.ids)
-                active, before = active[kept], tuple(b[kept] for b in before)  # type: ignore[assignment]
-            done += stride
-            if not alone:
-                self._contacts(active, done)
-            now = self._state(active)
-            self._keep(active, (done - stride) * self.step, done * self.step, now, before)
-            active = active[~self._finished(active, now, done, ends)]
+            # whether a row is looked at less often depends on nothing but itself
+            alone = (
+                self.gone[active]
+                & ~np.isfinite(self.release[active])
+                & (ends[active] - done >= STRIDE)
+                & (self.controls is None)
+            )
+            sliding, watched = self._advance(active[alone], done, STRIDE, ends), active[~alone]
+            for i in range(STRIDE):
+                watched = self._advance(watched, done + i, 1, ends)
+            active, done = np.sort(np.concatenate([sliding, watched])), done + STRIDE
         return self._rollout()
+
+    def _advance(self, active: NDArray[np.int64], done: int, stride: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Step these rows; returns those that go on."""
+        if not len(active):
+            return active
+        before = self._state(active)
+        self._follow(active, done * self.step)
+        try:
+            self.batch.step(active, nstep=stride)
+        except SimulationError as error:
+            self.status[error.ids] = Status.FAILED
+            kept = ~np.isin(active, error.ids)
+            active, before = active[kept], tuple(b[kept] for b in before)  # type: ignore[assignment]
+        done += stride
+        if stride == 1:
+            self._contacts(active, done)
+            self._set_out(active, done)
+        now = self._state(active)
+        self._keep(active, (done - stride) * self.step, done * self.step, now, before)
+        return np.asarray(active[~self._finished(active, now, done, ends)])
 
     def _follow(self, active: NDArray[np.int64], time: float) -> None:
         """Strikers that touch nothing move as ordered; one that pushes is left to its mass."""
@@ -211,8 +245,9 @@ class _Run:
         self.contact_time[first] = (done - 1) * self.step
         self.status[first] = Status.MOVING
         if self.owner.answer is not None:
-            self._answer(met[~self.engine[met]], done)
-            fresh = fresh[self.engine[fresh]]
+            own = fresh[self.engine[fresh]]  # those handed over now are counted there
+            self._answer(met[~self.engine[met] & ~np.isfinite(self.release[met])], done)
+            fresh = own
         self.from_engine[fresh] += 1
         self.last_touch[met] = done
         own = active[self.engine[active] & (self.last_touch[active] >= 0) & ~self.gone[active]]
@@ -268,10 +303,18 @@ class _Run:
         first = self.impacts[rows] == 1
         self.post[rows[first]] = post[first]
         self.contact_time[rows[first]] = done * self.step - since[first, 0]
-        moved = (post - velocity[known]) * (since - self.owner.answer.lag)
-        self._set_target(rows, pose[known] + moved, post)
+        self.release[rows], self.pending[rows] = done * self.step - since[:, 0] + self.owner.answer.lag, post
         if self.controls is None:
             self._withdraw(rows)
+
+    def _set_out(self, rows: NDArray[np.int64], done: int) -> None:
+        """Give targets the velocity that they were struck with, once their lag is over."""
+        due = rows[self.release[rows] <= done * self.step]
+        if len(due):
+            pose, velocity, _ = self._state(due)
+            late = (done * self.step - self.release[due])[:, None]
+            self._set_target(due, pose + (self.pending[due] - velocity) * late, self.pending[due])
+            self.release[due] = np.inf
 
     def _set_target(self, rows: NDArray[np.int64], pose: Array, velocity: Array) -> None:
         lever = rotate(np.broadcast_to(self.scene.target.planar_com, (len(rows), 2)), pose[:, 2])
@@ -293,7 +336,7 @@ class _Run:
         scale = np.array([1.0, 1.0, self.scene.gyration_radius])
         slow = np.linalg.norm(now[1] * scale, axis=-1) < REST_SPEED
         left_alone = self.gone[active] if self.controls is None else self.last_touch[active] >= 0
-        rest = slow & left_alone & (self.controls is None)
+        rest = slow & left_alone & (self.controls is None) & ~np.isfinite(self.release[active])
         self.status[active[rest]] = Status.AT_REST
         over = done >= ends[active]
         still = over & slow & (self.last_touch[active] >= 0)

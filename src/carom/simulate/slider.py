@@ -123,6 +123,22 @@ class Slider:
         knots.append((t + stop, q + v * stop[:, None] / 2, torch.zeros_like(v)))
         return Slide(*(torch.stack(column, dim=1) for column in zip(*knots, strict=True)))
 
+    def advance(
+        self, pose: torch.Tensor, velocity: torch.Tensor, time: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Poses and velocities [N, 3] after short times [N] [s]: one step, or the slide to rest of what stops soon."""
+        grip = pose.new_full((len(pose),), self.friction * self.gravity)
+        speed = self.speed(velocity)
+        q, v = self._runge_kutta(pose, velocity, grip, time[:, None])
+        ending = speed < 4 * time * grip
+        if bool(ending.any()):
+            q, v = torch.where(ending[:, None], pose, q), torch.where(ending[:, None], torch.zeros_like(v), v)
+            slow = ending & (speed > STILL)
+            if bool(slow.any()):
+                p, u = at_times(self.slide(pose[slow], velocity[slow]), time[slow, None])
+                q[slow], v[slow] = p[:, 0], u[:, 0]
+        return q, v
+
     def _runge_kutta(
         self, q: torch.Tensor, v: torch.Tensor, grip: torch.Tensor, h: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:

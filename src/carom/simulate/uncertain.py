@@ -29,5 +29,6 @@ def draws_of(
             hybrid.impact.slider, friction=hybrid.impact.slider.friction * np.exp(friction_spread * row[3])
         )
         impact = replace(hybrid.impact, model=Perturbed(student, row[:3]), slider=slider)
-        made.append(HybridSimulator(impact, hybrid.engine.values, sliding=hybrid.sliding, threads=hybrid.threads))
+        values = {**hybrid.engine.values, "ground_friction": slider.friction}
+        made.append(HybridSimulator(impact, values, sliding=hybrid.sliding, threads=hybrid.threads))
     return made
