@@ -19,7 +19,7 @@ from carom.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
-    "Stages, in the order in which data flows: check -> identify -> distill -> adapt -> predict -> evaluate.",
+    "Stages, in the order in which data flows: check -> identify -> distill -> adapt -> predict -> plan; evaluate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -223,8 +223,67 @@ def predict(
     printer = Out(json_file)
     found = predict_strikes(model, recordings)
     printer.write(found)
-    rows = [[name, *(p["post"] or ["", "", ""]), p["status"]] for name, p in found.items()]
-    printer.table("predicted outcomes", ["file", "vx [m/s]", "vy [m/s]", "wz [rad/s]", "status"], rows)
+    nothing = ["", "", ""]
+    rows = [[name, *(p["post"] or nothing), *(p["rest"] or nothing), p["status"]] for name, p in found.items()]
+    columns = ["file", "vx [m/s]", "vy [m/s]", "wz [rad/s]", "rest x [m]", "rest y [m]", "rest yaw [rad]", "status"]
+    printer.table("predicted outcomes", columns, rows)
+
+
+@app.command()
+def plan(
+    model: Annotated[Path, typer.Argument(help="corrected model folder, from `carom adapt`")],
+    target: Annotated[
+        tuple[float, float, float], typer.Option(help="wanted pose of the target: x [m], y [m], yaw [rad]")
+    ],
+    start: Annotated[tuple[float, float, float], typer.Option("--from", help="pose it lies in now")] = (0.0, 0.0, 0.0),
+    method: Annotated[str, typer.Option(help="cma, cem, or gradient (through network and slider)")] = "cma",
+    simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco (slides in MuJoCo), or mujoco")] = "hybrid",
+    robust: Annotated[bool, typer.Option("--robust", help="expectation over the model's uncertainty")] = False,
+    budget: Annotated[int | None, typer.Option(help="simulated strikes at most")] = None,
+    speed: Annotated[tuple[float, float] | None, typer.Option(help="of the striker, lowest and highest [m/s]")] = None,
+    tolerance: Annotated[tuple[float, float], typer.Option(help="within reach if off by less: [m] [rad]")] = (
+        0.01,
+        0.1,
+    ),
+    export: Annotated[Path | None, typer.Option(help="folder for the robot's set-points (1 kHz CSV, JSON)")] = None,
+    base: Annotated[tuple[float, float, float], typer.Option(help="pose of the robot's base in the world")] = (
+        0.0,
+        0.0,
+        0.0,
+    ),
+    report: Annotated[Path | None, typer.Option(help="write a page with the picture of the plan here")] = None,
+    threads: Threads = 0,
+    json_file: Json = None,
+    seed: Seed = 0,
+) -> None:
+    """Plan the strike that brings the target to a wanted pose; says so if no single strike can."""
+    from carom.evaluate.planned import export_plan, plan_figures, plan_from_model, plan_rows
+    from carom.report import write_report
+
+    printer = Out(json_file)
+    with bar() as progress:
+        found, engine = plan_from_model(
+            model, target, start=start, engine=simulator, method=method, robust=robust, budget=budget, speed=speed,
+            tolerance=tolerance, seed=seed, threads=threads, progress=progress,
+        )  # fmt: skip
+    printer.write(found.to_dict())
+    printer.table(f"planned strike: {engine.scene.name}", ["what", "value"], plan_rows(found))
+    if report is not None:
+        page = write_report(report, plan_figures(found, engine), title="A planned strike", subtitle=engine.scene.name)
+        errors.print(f"report: {page}")
+    if not found.reachable:
+        x, y, yaw = found.rest
+        errors.print(
+            f"out of reach with one strike: the nearest pose is {x:.4f} {y:.4f} {yaw:.3f} "
+            f"({1e3 * found.position_error:.0f} mm and {abs(found.yaw_error):.2f} rad off)", soft_wrap=True,
+        )  # fmt: skip
+        if export is not None:
+            raise CaromError(
+                f"nothing was exported: plan for a pose within reach, for instance {x:.4f} {y:.4f} {yaw:.3f}"
+            )
+    elif export is not None:
+        for path in export_plan(export, found, engine.scene, base=base):
+            errors.print(f"wrote {path}")
 
 
 @app.command()
@@ -277,7 +336,7 @@ def demo(
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="impact-accuracy, robot-hits or distill")],
+    name: Annotated[str, typer.Argument(help="distill, impact-accuracy, planning, planning-time, robot-hits or speed")],
     data: Annotated[Path | None, typer.Option(help="folder of real recordings (robot-hits)")] = None,
     draws: Annotated[int | None, typer.Option(help="draws of the training strikes")] = None,
     samples: Annotated[int | None, typer.Option(help="simulated impacts per teacher")] = None,

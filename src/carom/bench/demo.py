@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from carom.evaluate import Lesson
 from carom.evaluate.folders import Evaluation, evaluate_folders
-from carom.loop import sample_commands, standin
+from carom.evaluate.planned import plan_figures
+from carom.loop import StandIn, sample_commands, standin
+from carom.plan import plan_strike, strike_space
+from carom.recordings import Recordings, read
+from carom.report import Section, Text
+from carom.simulate import make_hybrid
 
 SETTING, SHAPE = "nylon-low", "semi-cylinder"
 TRAIN, TEST = 10, 60  #: strikes
 SAMPLES, STEPS = 12_288, 1500  #: simulated impacts per teacher, training steps: a tenth of the usual
+STUDENT_STEPS = 1500
+WANTED = (0.35, 0.4, 0.7)  #: a strike (place, deflection, speed, in their ranges) whose end is the pose asked for
+EXECUTIONS = 5
+Progress = Callable[[str, int, int], None]
 
 
-def run_demo(out: Path, *, seed: int, progress: Callable[[str, int, int], None]) -> Evaluation:
-    """Strike a stand-in ten times, distil, identify, correct, predict sixty more strikes, and write the report."""
+def run_demo(out: Path, *, seed: int, progress: Progress) -> Evaluation:
+    """Strike a stand-in ten times, distil, identify, correct, predict sixty more strikes, plan one and carry it out."""
     reality = standin(SETTING, SHAPE, seed=seed)
     rng = np.random.default_rng(seed)
     folders = {}
@@ -32,4 +44,32 @@ def run_demo(out: Path, *, seed: int, progress: Callable[[str, int, int], None])
         note=f"The reality here is a **stand-in** ({SETTING}, {SHAPE}): rigid impact with friction and speed-dependent "
         "restitution, a mass off centre, a compliant striker, scatter, and a simulated motion capture. It is not "
         "MuJoCo, and it is not a laboratory either.",
+        more=partial(_planned, reality, out, seed, progress),
     )  # fmt: skip
+
+
+def _planned(
+    reality: StandIn, out: Path, seed: int, progress: Progress, lesson: Lesson, recordings: Recordings
+) -> list[Section]:
+    """A strike planned in the hybrid simulator, carried out five times on the stand-in, and pictured."""
+    progress("plan a strike", 0, 3)
+    hybrid = make_hybrid(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=seed, steps=STUDENT_STEPS)
+    simulator = hybrid.simulator("hybrid")
+    space = strike_space(hybrid.scene, np.zeros(3))
+    progress("plan a strike", 1, 3)
+    wanted = reality.truth(space.commands(np.array([WANTED])), seed=seed, scatter=False).rest[0]
+    plan = plan_strike(simulator, space, wanted, method="gradient", seed=seed)
+    progress("plan a strike", 2, 3)
+    executed = []
+    for number in range(EXECUTIONS):
+        folder = out / "executed" / f"{number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        executed.append(read(reality.execute(plan.commands, folder, seed=seed + 100 + number)))
+    progress("plan a strike", 3, 3)
+    told = (
+        f"The hybrid simulator (learned impact, then sliding with friction {hybrid.sliding.friction:.3f} on a pressure "
+        f"patch) was asked for the strike that brings the block to x {wanted[0]:.3f} m, y {wanted[1]:.3f} m, yaw "
+        f"{wanted[2]:.2f} rad, a pose that the stand-in can reach. The strike was then carried out {EXECUTIONS} times "
+        "on the stand-in, each time with its own scatter."
+    )
+    return [Text("Planned and carried out", (told,)), *plan_figures(plan, simulator, executed)]

@@ -18,7 +18,7 @@ from carom.evaluate.compare import Score, compare
 from carom.evaluate.methods import Lesson
 from carom.evaluate.stages import base_for, by_gradient, fixed_by_slides, usable_impacts
 from carom.identify.result import Identification
-from carom.recordings import check_scene, read, scene_of
+from carom.recordings import Recordings, check_scene, read, scene_of
 from carom.report import Figure, Section, Table, Text, write_report
 from carom.report import figures as plots
 from carom.scenes.strike import StrikeScene
@@ -65,8 +65,12 @@ def evaluate_folders(
     steps: int | None = None,
     title: str = "Impact models side by side",
     note: str = "",
+    more: Callable[[Lesson, Recordings], list[Section]] | None = None,
 ) -> Evaluation:
-    """Learn from one folder of strikes, predict another, by every method; leaves `report.html` in `out`."""
+    """Learn from one folder of strikes, predict another, by every method; leaves `report.html` in `out`.
+
+    `more` adds sections to the report, from the lesson and the recordings it was learned from.
+    """
     learned_from, asked = read(train), read(test)
     scene = scene_of(learned_from)
     check_scene(scene, asked)
@@ -93,9 +97,10 @@ def evaluate_folders(
     scores = compare(lesson, test_impacts, methods=methods, progress=step)
     adapted = adapt(bases, lesson_impacts, fixed=lesson.fixed, seed=seed)
     found = by_gradient(adapted.base, lesson_impacts, fixed=dict(lesson.fixed), seed=seed, preset="default")
+    sections = report_sections(scene, scores, lesson_impacts, test_impacts, adapted, [*bases, paper], found, note)
     path = write_report(
         out / "report.html",
-        report_sections(scene, scores, lesson_impacts, test_impacts, adapted, [*bases, paper], found, note),
+        [*sections[:2], *more(lesson, learned_from), *sections[2:]] if more else sections,
         title=title,
         subtitle=f"{len(lesson_impacts)} strikes to learn from, {len(test_impacts)} to predict",
     )
