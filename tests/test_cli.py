@@ -43,6 +43,49 @@ def test_three_commands_from_recordings_to_predictions(lab):
     assert first["status"] == "ok"
 
 
+def test_a_strike_is_planned_exported_and_pictured(lab, tmp_path):
+    if not (lab / "model" / "hybrid").is_dir():
+        assert carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model")[0] == 0
+    rest = next(iter(json.loads(carom("predict", lab / "model", lab / "strikes", "--json", "-")[1]).values()))["rest"]
+    assert len(rest) == 3
+    start = ("--from", "0.2", "-0.1", "0.5")
+    arguments = ("plan", lab / "model", *start, "--method", "gradient", "--json", "-")
+    code, out, err = carom(*arguments, "--target", 0.26, -0.06, 0.6, "--tolerance", 0.05, 1.5, "--export",
+                           tmp_path / "robot", "--report", tmp_path / "plan.html")  # fmt: skip
+    assert code == 0, err
+    plan = json.loads(out)
+    assert plan["reachable"]
+    assert plan["target_pose"] == [0.2, -0.1, 0.5]
+    assert {p.name for p in (tmp_path / "robot").iterdir()} == {
+        "strike.csv", "strike.json", "franka_cartesian_velocities.csv",
+    }  # fmt: skip
+    assert (tmp_path / "plan.html").stat().st_size > 10_000
+    far = carom(*arguments, "--target", 5, 5, 0, "--export", tmp_path / "far")
+    assert far[0] == 2
+    assert "nearest pose is" in far[2]
+    assert json.loads(far[1])["reachable"] is False
+    assert not (tmp_path / "far").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--simulator", "mujoko"), "did you mean 'mujoco'"),
+        (("--method", "cmaes"), "unknown method"),
+        (("--speed", "0.5", "9"), "the model has learned"),
+        (("--simulator", "mujoco", "--method", "gradient"), "needs the hybrid"),
+        (("--simulator", "mujoco", "--robust"), "--robust needs the hybrid"),
+    ],
+)
+def test_mistakes_in_planning_end_in_one_line(lab, wrong, said):
+    if not (lab / "model" / "hybrid").is_dir():
+        assert carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model")[0] == 0
+    code, _, err = carom("plan", lab / "model", "--target", 0.1, 0, 0, *wrong)
+    assert code == 2
+    assert said in err
+    assert "Traceback" not in err
+
+
 def test_prediction_uses_nothing_after_the_contact(lab, tmp_path):
     """Cut every record 5 ms before its contact: what is predicted must hardly change."""
     carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model")

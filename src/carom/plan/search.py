@@ -60,7 +60,7 @@ class Plan:
             "target_pose": self.commands.target_pose[0].tolist(),
             "wanted_pose": self.wanted.tolist(),
             "expected_pose": self.rest.tolist(),
-            "expected_pose_std": self.rest_std.tolist(),
+            "expected_pose_std": self.rest_std.tolist() if np.isfinite(self.rest_std).all() else None,
             "position_error_m": self.position_error,
             "yaw_error_rad": self.yaw_error,
             "loss_m2": self.loss,

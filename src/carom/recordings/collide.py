@@ -31,26 +31,48 @@ LONGEST_CONTACT = 0.060  #: [s]
 PRE_SPAN = 0.060  #: [s] of the fit before contact; longer where the samples scatter too much for a good velocity
 PRE_SPANS = (PRE_SPAN, 0.1, 0.15, 0.2)
 GOOD_VELOCITY = 0.02  #: relative standard error of a velocity that needs no longer fit
+STEADY_CLOCK = 0.05  #: sample periods by which sample times may be off where one short fit is enough
 DRIFTING = 0.02  #: of the top speed: slower than this before the strike is rest
 
 
 def approach_fit(trajectory: Trajectory, body: str, before: float, at: float) -> LocalFit:
-    """The one-sided fit behind an approach: 60 ms, or longer where sample times jitter, at least six samples."""
+    """The one-sided fit behind an approach: 60 ms, or several longer ones together where sample times jitter."""
     samples = planar_samples(trajectory, body)
     rows = np.flatnonzero(measured_rows(samples) & (trajectory.time < before))
-    best: LocalFit | None = None
+    fits: list[LocalFit] = []
     # the scatter of a handful of samples says little; what the whole approach scatters is a better floor
     noise = np.maximum(np.nan_to_num(noise_floor(trajectory.time[rows], samples[rows])), 1e-6)
+    jitter = timing_jitter(trajectory.time, samples, before - PRE_SPANS[-1], before - 1e-9, trajectory.period)
+    steady = not jitter > STEADY_CLOCK
     for span in PRE_SPANS:
         wanted = max(int((trajectory.time[rows] >= before - span).sum()), 6)
         index = rows[-wanted:]
-        fit = _straight_or_bent(trajectory.time[index], samples[index], at, noise)
-        error, speed = float(np.linalg.norm(fit.velocity_std[:2])), float(np.linalg.norm(fit.velocity[:2]))
-        if best is None or error < float(np.linalg.norm(best.velocity_std[:2])):
-            best = fit
-        if not error > GOOD_VELOCITY * speed:
-            break
-    return fit_polynomial(trajectory.time[:0], samples[:0], at) if best is None else best
+        fits.append(_straight_or_bent(trajectory.time[index], samples[index], at, noise))
+        if steady and not _velocity_error(fits[0]) > GOOD_VELOCITY * float(np.linalg.norm(fits[0].velocity[:2])):
+            return fits[0]
+    return _weighed(fits)
+
+
+def _velocity_error(fit: LocalFit) -> float:
+    return float(np.linalg.norm(fit.velocity_std[:2]))
+
+
+def _weighed(fits: list[LocalFit]) -> LocalFit:
+    """The best of several fits, with the mean of all of them, each weighed by how well it knows the velocity.
+
+    Where clocks beat, a fit over any one span depends on how the beats happen to lie in it; their mean does less.
+    """
+    error = np.array([_velocity_error(fit) for fit in fits])
+    usable = np.flatnonzero(np.isfinite(error))
+    if not len(usable):
+        return fits[0]
+    weight = error[usable] ** -2.0
+    weight /= weight.sum()
+    value, velocity = (
+        np.einsum("f,fc->c", weight, np.array([getattr(fits[i], name) for i in usable]))
+        for name in ("value", "velocity")
+    )
+    return replace(fits[int(usable[np.argmin(error[usable])])], value=value, velocity=velocity)
 
 
 def _straight_or_bent(time: Array, samples: Array, at: float, noise: Array) -> LocalFit:
