@@ -43,7 +43,7 @@ class Cma:
 
     wants_derivatives = False
 
-    def __init__(self, dimension: int, seed: int, *, first: int = 64, population: int = 24) -> None:
+    def __init__(self, dimension: int, seed: int, *, first: int = 128, population: int = 48) -> None:
         self._first, self._seed, self._population = _spread(dimension, first, seed), seed, population
         self._bounds = np.tile([0.0, 1.0], (dimension, 1))
         self._starts: list[Array] = []

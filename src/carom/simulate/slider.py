@@ -9,6 +9,7 @@ in their poses and velocities, in friction and in the size of the patch.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ class Slider:
         The square of the slip at a point is a quadratic form in (1, x, y), and so are force and torque once the slip
         is known: two small matrix products and one square root per point.
         """
-        out, back = self._forms(velocity)
+        out, back, rates, _ = self._constants
         c, s = torch.cos(yaw), torch.sin(yaw)
         vx, vy = c * velocity[:, 0] + s * velocity[:, 1], c * velocity[:, 1] - s * velocity[:, 0]
         spin = velocity[:, 2]
@@ -67,25 +68,27 @@ class Slider:
         fx, fy = vx * one - spin * y, vy * one + spin * x
         torque = vy * x - vx * y + spin * square
         pull = torch.stack([c * fx - s * fy, s * fx + c * fy, torque / self.gyration**2], dim=-1)
-        return -grip[:, None] * pull - velocity * self._viscous(velocity)
+        drag = -grip[:, None] * pull
+        return drag - velocity * rates if self.viscosity else drag
 
-    def _viscous(self, like: torch.Tensor) -> torch.Tensor:
-        """Rates [3] [1/s] at which friction that grows with the slip takes velocity and spin away."""
-        spread = float((self.points**2).sum(axis=1).mean()) + self.cell**2 / 12
-        return like.new_tensor([1.0, 1.0, spread / self.gyration**2]) * (self.gravity * self.viscosity)
+    @cached_property
+    def _constants(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What does not change from step to step, made once: small batches spend their time on it.
 
-    def _forms(self, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """From (v^2, 2 w vy, -2 w vx, w^2) to squared slip at the points [4, Q]; from 1/slip to its moments [Q, 4]."""
-        x, y = torch.as_tensor(self.points, dtype=like.dtype).T
-        square = x * x + y * y
-        one = torch.ones_like(x)
+        From (v^2, 2 w vy, -2 w vx, w^2) to squared slip at the points [4, Q]; from 1/slip to its moments [Q, 4];
+        rates [3] [1/s] of friction that grows with the slip; scale [3] of (vx, vy, wz) in a speed.
+        """
+        x, y = torch.as_tensor(self.points, dtype=torch.float64).T
+        square, one = x * x + y * y, torch.ones(len(self.points), dtype=torch.float64)
         out = torch.stack([one, x, y, square + self.cell**2 / 12])
-        return out, torch.stack([one, x, y, square], dim=-1) / len(x)
+        spread = float((self.points**2).sum(axis=1).mean()) + self.cell**2 / 12
+        rates = torch.tensor([1.0, 1.0, spread / self.gyration**2], dtype=torch.float64) * self.gravity * self.viscosity
+        scale = torch.tensor([1.0, 1.0, self.gyration], dtype=torch.float64)
+        return out, torch.stack([one, x, y, square], dim=-1) / len(x), rates, scale
 
     def speed(self, velocity: torch.Tensor) -> torch.Tensor:
         """|(vx, vy, k wz)| [N] [m/s]: the root of twice the kinetic energy per mass."""
-        scale = velocity.new_tensor([1.0, 1.0, self.gyration])
-        return torch.sqrt(((velocity * scale) ** 2).sum(-1) + 1e-24)
+        return torch.sqrt(((velocity * self._constants[3]) ** 2).sum(-1) + 1e-24)
 
     def slide(
         self,
@@ -117,8 +120,7 @@ class Slider:
             t = t + h
             knots.append((t, q, v))
         brake = self.acceleration(q[:, 2], v, grip)
-        scale = v.new_tensor([1.0, 1.0, self.gyration**2])
-        slowing = -(brake * v * scale).sum(-1) / self.speed(v)
+        slowing = -(brake * v * self._constants[3] ** 2).sum(-1) / self.speed(v)
         stop = self.speed(v) / slowing.clamp_min(1e-9)
         knots.append((t + stop, q + v * stop[:, None] / 2, torch.zeros_like(v)))
         return Slide(*(torch.stack(column, dim=1) for column in zip(*knots, strict=True)))
