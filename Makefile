@@ -45,6 +45,9 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/carom bench distill
 	$(BIN)/carom bench impact-accuracy
+	$(BIN)/carom bench planning
+	$(BIN)/carom bench planning-time
+	$(BIN)/carom bench speed
 ifneq ($(strip $(DATA)),)
 	$(BIN)/carom bench robot-hits --data $(DATA)/robot_hits
 else

@@ -12,7 +12,7 @@ from carom.loop.touch import check_on_outline, surface
 from carom.plan.space import CORNER, STANDOFF, StrikeSpace, approach, strike_space
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import Striker, StrikeScene, builtin
-from carom.simulate.hybrid import time_to_touch
+from carom.simulate.approach import time_to_touch
 from carom.state import rotate, wrap_angle
 
 POSE = np.array([0.4, -0.3, 1.1])

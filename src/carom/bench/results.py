@@ -155,9 +155,9 @@ def _unique(values: Iterable[str]) -> list[str]:
 
 def _better(metric: str) -> str:
     """Which way is better: 'higher', 'lower', or '' where it is a matter of opinion."""
-    if metric.startswith(("accuracy", "success", "subgoal")) or metric in ("speedup",) or "per-second" in metric:
+    if metric.startswith(("accuracy", "success", "subgoal", "speedup", "ratio-to")) or "per-second" in metric:
         return "higher"
-    return "lower" if "error" in metric else ""
+    return "lower" if "error" in metric or metric.startswith(("plan-seconds", "evaluations")) else ""
 
 
 def _number(value: float) -> str:

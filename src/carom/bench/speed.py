@@ -17,7 +17,8 @@ from carom.bench.results import Results, new_results, summarise
 from carom.distill.frames import contact_frames
 from carom.distill.sample import sample_strikes
 from carom.scenes.collide import Collider, at_distance
-from carom.simulate.hybrid import HybridSimulator, advanced, time_to_touch
+from carom.simulate.approach import advanced, time_to_touch
+from carom.simulate.hybrid import HybridSimulator
 from carom.simulate.model import HybridModel
 from carom.simulate.student import Student
 from carom.state import Strikes

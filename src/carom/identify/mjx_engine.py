@@ -131,7 +131,7 @@ def _turned(slope: Array, yaw: Array) -> Array:
     return np.moveaxis(rotate(columns, np.broadcast_to(yaw, columns.shape[:-1])), 0, -1)
 
 
-def _put(mjx: Any, scene: StrikeScene) -> tuple[Any, Any, Any]:
+def put(mjx: Any, scene: StrikeScene) -> tuple[Any, Any, Any]:
     """The scene as a MuJoCo model, an MJX model and MJX data."""
     spec = strike_spec(scene)
     for sensor in list(spec.sensors):
@@ -156,7 +156,7 @@ def pyramidal_collider(scene: StrikeScene, parameters: tuple[Parameter, ...]) ->
 def build(jax: Any, mjx: Any, problem: Problem) -> Engine:
     """Build and (at its first call) compile the strikes of a problem."""
     jnp = jax.numpy
-    host, model, data = _put(mjx, problem.scene)
+    host, model, data = put(mjx, problem.scene)
     order = [host.pair(name).id for name in ("striker", "ground")]
     striker = host.geom("striker").id
     com = jnp.asarray(problem.scene.target.planar_com)

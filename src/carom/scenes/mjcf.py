@@ -99,11 +99,12 @@ def bodies_from_mjcf(path: Path, roles: dict[str, str]) -> dict[str, Body]:
             raise SceneError(f"roles: '{role}' is missing; name one of the bodies of {path.name}: {', '.join(names)}")
         if roles[role] not in names:
             raise SceneError(f"roles: {unknown_name('body', roles[role], names)}")
-        bodies[role] = _body_from_model(model, roles[role], role)
+        bodies[role] = body_from_model(model, roles[role], role)
     return bodies
 
 
-def _body_from_model(model: mujoco.MjModel, name: str, role: str) -> Body:
+def body_from_model(model: mujoco.MjModel, name: str, role: str) -> Body:
+    """Shape, mass, inertia and centre of mass of a body of a compiled model."""
     body = model.body(name)
     points, kinds = [], []
     first, count = int(body.geomadr[0]), int(body.geomnum[0])

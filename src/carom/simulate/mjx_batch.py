@@ -23,7 +23,8 @@ from carom.scenes.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEP
 from carom.scenes.mjcf import strike_spec
 from carom.scenes.strike import StrikeScene
 from carom.simulate.contract import REST_SPEED, Rollout, Status, Validation, control_array, frame_times
-from carom.simulate.mujoco_batch import OFF, joined
+from carom.simulate.mujoco_batch import joined
+from carom.simulate.mujoco_run import OFF
 from carom.state import Array, Strikes, rotate
 
 CHUNK = 512  #: most strikes that share one program
@@ -56,7 +57,7 @@ class MjxSimulator:
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         known = Collider(self._simple, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
         with mjx_engine.float64(self._jax):
-            self.model, _, _ = mjx_engine._put(self._mjx, self._simple)
+            self.model, _, _ = mjx_engine.put(self._mjx, self._simple)
             for name in WRITTEN:
                 getattr(self.model, name)[:] = getattr(known, name)
             mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
@@ -80,7 +81,7 @@ class MjxSimulator:
             if simple is not scene:
                 ignored.append(f"the target's outline of {before} corners: a mesh of {after} in its place")
             with mjx_engine.float64(self._jax):
-                mjx_engine._put(self._mjx, simple)
+                mjx_engine.put(self._mjx, simple)
         except CaromError as error:
             return Validation(tuple(ignored), (str(error),))
         return Validation(tuple(ignored))

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from itertools import product
 from typing import Literal
 
 import mujoco
@@ -27,10 +26,9 @@ from numpy.typing import NDArray
 
 from carom.adapt.model import ImpactModel
 from carom.distill.frames import contact_frames
-from carom.errors import CaromError, SceneError, unknown_name
-from carom.scenes.mjcf import _body_from_model as body_from_model
-from carom.scenes.shapes import Body
+from carom.errors import CaromError, SceneError
 from carom.scenes.strike import StrikeScene
+from carom.simulate.attach import check_bodies, compiled, declare_pairs
 from carom.simulate.guard import guard
 from carom.state import Array, Strikes
 
@@ -42,7 +40,6 @@ SLOW = 0.9  #: share of the scene's lowest speed, below which a touch is a push:
 CHATTER = 5e-3  #: [s] two learned impacts within this, and the third touch is a push
 PARTED = 5e-3  #: [s] out of reach, after which the engine's contact is over
 STEEP = 0.3  #: sine of a contact normal's slope, or of the target's tilt, beyond which nothing planar describes it
-AGREE = 0.02  #: share by which a user's bodies may differ from the scene's: a measured size, not another body
 SAME_INERTIA = 0.2  #: share of the impulse by which a striker's other mass may change it, before a warning
 
 
@@ -121,9 +118,9 @@ class HybridStep:
         geoms or of a pair. Bodies that are not those of the scene are refused.
         """
         spec = spec.copy()
-        _check_bodies(_compile(spec), self.scene, target, striker)
-        _declare_pairs(spec, target, striker)
-        model = _compile(spec)
+        check_bodies(compiled(spec), self.scene, target, striker)
+        declare_pairs(spec, target, striker)
+        model = compiled(spec)
         ids = (int(model.body(target).id), int(model.body(striker).id))
         geoms = np.column_stack([model.pair_geom1, model.pair_geom2])
         pairs = np.flatnonzero((np.sort(model.geom_bodyid[geoms]) == sorted(ids)).all(axis=-1))
@@ -302,73 +299,3 @@ def _react(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, point: Array
     change[0, pair.dof : pair.dof + 6] = 0.0  # the target has its outcome already
     data.qvel += change[0]
     return float(-impulse @ (jacobian @ change[0]) / max(impulse @ impulse, 1e-18))
-
-
-def _compile(spec: mujoco.MjSpec) -> mujoco.MjModel:
-    try:
-        return spec.compile()
-    except ValueError as error:
-        raise SceneError(f"the model does not compile: {' '.join(str(error).split())}") from error
-
-
-def _declare_pairs(spec: mujoco.MjSpec, target: str, striker: str) -> None:
-    """Make every contact that the two bodies can have an explicit pair, which pushes as it did without."""
-    geoms = [spec.body(name).geoms for name in (target, striker)]
-    for name, own in zip((target, striker), geoms, strict=True):
-        for i, geom in enumerate(own):
-            geom.name = geom.name or f"carom/{name}/{i}"  # pairs go by name
-    declared = [{pair.geomname1, pair.geomname2} for pair in spec.pairs]
-    if any({e.bodyname1, e.bodyname2} == {target, striker} for e in spec.excludes):
-        return  # the pairs that the user declared are all there are
-    for a, b in product(*geoms):
-        collide = (a.contype & b.conaffinity) | (b.contype & a.conaffinity)
-        if not collide or {a.name, b.name} in declared:
-            continue
-        pair = spec.add_pair(geomname1=a.name, geomname2=b.name)
-        winner = a if a.priority > b.priority else b
-        pair.condim = max(a.condim, b.condim) if a.priority == b.priority else winner.condim
-        # what is not a number is mixed from the geoms by the compiler, as for any contact
-        pair.friction, pair.solref, pair.solimp = np.full(5, np.nan), np.full(2, np.nan), np.full(5, np.nan)
-        pair.margin, pair.gap, pair.adhesion = a.margin + b.margin, a.gap + b.gap, a.adhesion + b.adhesion
-    # pairs outlive it; nothing else of the two may ever push
-    spec.add_exclude(bodyname1=target, bodyname2=striker)
-
-
-def _check_bodies(model: mujoco.MjModel, scene: StrikeScene, target: str, striker: str) -> None:
-    """Raise unless these are bodies of the model, and those that the scene describes."""
-    names = [model.body(i).name for i in range(1, model.nbody)]
-    for role, name in (("target", target), ("striker", striker)):
-        if name not in names:
-            raise SceneError(f"{role}: {unknown_name('body', name, [n for n in names if n])}")
-    if target == striker:
-        raise SceneError(f"target and striker are both '{target}'; name two bodies")
-    body = model.body(target)
-    if body.jntnum[0] != 1 or model.jnt_type[body.jntadr[0]] != mujoco.mjtJoint.mjJNT_FREE:
-        raise SceneError(f"target '{target}' has no free joint: it must be free to move (add <freejoint/>)")
-    if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE:
-        raise SceneError("the model overrides all contact margins (<flag override>): contacts cannot be handed over")
-    differs = _differences(scene, body_from_model(model, target, "target"), body_from_model(model, striker, "striker"))
-    if differs:
-        raise SceneError(f"'{target}' and '{striker}' are not those of scene '{scene.name}': {'; '.join(differs)}")
-
-
-def _differences(scene: StrikeScene, target: Body, striker: Body) -> list[str]:
-    """What differs between a model's bodies and the scene's, in words."""
-    if target.shape is None or striker.shape is None:  # never: they come from geoms
-        return []
-    angle = np.linspace(0, 2 * np.pi, 64, endpoint=False)
-    axes = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    size = float(np.ptp(scene.outline.vertices, axis=0).min())
-    reach = [(axes @ outline.T).max(axis=1) for outline in (target.shape.planar_outline, scene.outline.vertices)]
-    apart = float(np.abs(reach[0] - reach[1]).max())
-    found = [f"the outline by {1e3 * apart:.2g} mm"] if apart > AGREE * size else []
-    shift = float(np.linalg.norm(target.planar_com - scene.target.planar_com))
-    found += [f"the centre of mass by {1e3 * shift:.2g} mm"] if shift > 0.05 * size else []
-    numbers = [("the target's mass", float(target.mass or 0), scene.mass, "kg")]
-    if not scene.striker.flat:
-        across = float(np.ptp(striker.shape.planar_outline, axis=0).max()) / 2
-        numbers.append(("the striker's radius", across, float(scene.striker.radius or 0), "m"))
-    for what, mine, expected, unit in numbers:
-        if abs(mine - expected) > AGREE * expected:
-            found.append(f"{what} is {mine:.4g} {unit}, not {expected:.4g} {unit}")
-    return found
