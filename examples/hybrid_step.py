@@ -1,6 +1,6 @@
 """A learned impact in a MuJoCo loop of one's own: an actuated tool strikes a block. Run: python examples/hybrid_step.py
 
-The rule below stands in for a learned model; load yours with carom.adapt.files.load_model(folder).
+The rule below stands in for a learned model; yours is carom.simulate.load_hybrid(folder).student.
 """
 
 import mujoco

@@ -29,8 +29,10 @@ errors = Console(stderr=True)
 UsageMistake: Any = typer.BadParameter.__mro__[2]  #: click's ClickException, whichever copy of click typer brings along
 
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="also write the result as JSON ('-': stdout)")]
-Seed = Annotated[int, typer.Option(help="random seed; the same seed gives the same result")]
-Threads = Annotated[int, typer.Option(help="threads of the engine; 0: all cores. The result does not depend on it")]
+Seed = Annotated[int, typer.Option(min=0, help="random seed; the same seed gives the same result")]
+Threads = Annotated[
+    int, typer.Option(min=0, help="threads of the engine; 0: all cores. The result does not depend on it")
+]
 Teachers = Annotated[str, typer.Option("--teacher", help="what to learn from: mujoco, compliant (analytic), or both")]
 RecordingsArg = Annotated[Path, typer.Argument(help="folder in the recordings format")]
 
@@ -237,7 +239,7 @@ def plan(
     ],
     start: Annotated[tuple[float, float, float], typer.Option("--from", help="pose it lies in now")] = (0.0, 0.0, 0.0),
     method: Annotated[str, typer.Option(help="cma, cem, or gradient (through network and slider)")] = "cma",
-    simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco (slides in MuJoCo), or mujoco")] = "hybrid",
+    simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco (slides in MuJoCo), mujoco, or mjx")] = "hybrid",
     robust: Annotated[bool, typer.Option("--robust", help="expectation over the model's uncertainty")] = False,
     budget: Annotated[int | None, typer.Option(help="simulated strikes at most")] = None,
     speed: Annotated[tuple[float, float] | None, typer.Option(help="of the striker, lowest and highest [m/s]")] = None,
@@ -261,6 +263,8 @@ def plan(
     from carom.report import write_report
 
     printer = Out(json_file)
+    if export is not None and export.exists() and not export.is_dir():
+        raise CaromError(f"--export {export}: expected a folder, or a name for a new one; that is a file")
     with bar() as progress:
         found, engine = plan_from_model(
             model, target, start=start, engine=simulator, method=method, robust=robust, budget=budget, speed=speed,
@@ -274,7 +278,8 @@ def plan(
     if not found.reachable:
         x, y, yaw = found.rest
         errors.print(
-            f"out of reach with one strike: the nearest pose is {x:.4f} {y:.4f} {yaw:.3f} "
+            f"out of reach with one strike, as far as {found.evaluations} tries can tell: "
+            f"the nearest pose is {x:.4f} {y:.4f} {yaw:.3f} "
             f"({1e3 * found.position_error:.0f} mm and {abs(found.yaw_error):.2f} rad off)", soft_wrap=True,
         )  # fmt: skip
         if export is not None:

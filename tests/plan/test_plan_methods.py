@@ -74,7 +74,7 @@ def test_each_finds_the_centre_of_a_sphere(name, seed):
     best, where, done = searched(METHODS[name](3, seed), sphere, BUDGETS[name])
     assert best < CLOSE[name]
     np.testing.assert_allclose(where, CENTRE, atol=5e-3)
-    assert done <= BUDGETS[name]
+    assert done < BUDGETS[name] + 64  # the last generation is whole
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -211,7 +211,7 @@ def test_a_robust_plan_weighs_the_draws(hybrid, space, rest):
     draws = draws_of(hybrid, 3, seed=1)
     plain = plan_strike(hybrid, space, rest[0], method="gradient")
     assert np.isnan(plain.rest_std).all()
-    for method, budget in (("gradient", None), ("cma", 400)):
+    for method, budget in (("gradient", None), ("cma", 800)):
         robust = plan_strike(draws, space, rest[0], method=method, budget=budget)
         assert np.isfinite(robust.rest_std).all()
         assert (robust.rest_std > 0).all()

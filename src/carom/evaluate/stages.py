@@ -25,7 +25,7 @@ from carom.scenes.collide import at_distance
 from carom.scenes.load import load_scene
 from carom.scenes.strike import StrikeScene
 from carom.simulate.contract import Status
-from carom.simulate.model import FOLDER, load_hybrid, make_hybrid, save_hybrid
+from carom.simulate.model import FOLDER, HEADER, load_hybrid, make_hybrid, save_hybrid
 from carom.state import Array, Impacts, Strikes
 
 Progress = Callable[[str, int, int], None]
@@ -142,6 +142,7 @@ def adapt_to(
     recordings = read(folder)
     bases = base_for(model, recordings)
     impacts = usable_impacts(recordings, settle=settle)
+    (out / FOLDER / HEADER).unlink(missing_ok=True)  # a hybrid of other recordings is none for these
     progress("adapt", 1, 2)
     fixed = fixed_by_slides(recordings)
     made_by = {"command": "adapt", "preset": preset, "strikes": len(impacts), "seed": seed, "fixed": fixed}
@@ -211,7 +212,7 @@ def predict_strikes(model: Path, folder: Path) -> dict[str, Any]:
 
 def _rest(model: Path, strikes: Strikes) -> tuple[Array | None, NDArray[np.bool_]]:
     """Where the targets come to rest [N, 3], by the model's hybrid, and whether MuJoCo's own contact was asked [N]."""
-    if not (model / FOLDER).is_dir():
+    if not (model / FOLDER / HEADER).is_file():
         return None, np.zeros(len(strikes), dtype=bool)
     hybrid = load_hybrid(model)
     initial = at_distance(hybrid.scene, strikes, START, {})

@@ -15,7 +15,7 @@ from scipy.stats import qmc
 from carom.state import Array
 
 STALE = 8  #: generations in which CMA-ES has to gain something
-FAILED = 1e3  #: loss of a strike that failed or missed: large, and finite, so that a search can go on
+FAILED = 1e12  #: loss of a strike that failed or missed: large, and finite, so that a search can go on
 
 
 class Method(Protocol):
@@ -84,7 +84,7 @@ def _apart(points: Array) -> list[Array]:
 
 @final
 class Cem:
-    """The cross-entropy method: a Gaussian drawn in on the best few, from an even spread of points."""
+    """The cross-entropy method: a Gaussian drawn in on the best few, from an even spread of points, then elsewhere."""
 
     wants_derivatives = False
 
@@ -92,12 +92,16 @@ class Cem:
         self._next, self._elite, self._population = _spread(dimension, first, seed), elite, population
         self._rng = np.random.default_rng([seed, 22])
         self._best: tuple[Array, Array] | None = None
+        self._starts: list[Array] = []  # where to look again, once the best is found out
+        self._told = False
         self._least = 0.1  # spread that is kept at least, halved each time: one lucky point does not end the search
 
     def ask(self) -> Array:
         return self._next
 
     def tell(self, points: Array, loss: Array, residual: Array, derivative: Array | None) -> None:
+        if not self._told:
+            self._starts, self._told = _apart(points[np.argsort(loss)])[1:], True
         if self._best is not None:
             points, loss = np.concatenate([points, self._best[0]]), np.concatenate([loss, self._best[1]])
         order = np.argsort(loss)[: self._elite]
@@ -106,8 +110,10 @@ class Cem:
         spread = np.maximum(near.std(axis=0), self._least)
         self._least /= 2
         if spread.max() < 1e-3:
-            self._next = np.empty((0, points.shape[1]))
-            return
+            if not self._starts:
+                self._next = np.empty((0, points.shape[1]))
+                return
+            near, spread, self._best, self._least = self._starts.pop(0)[None], np.full(points.shape[1], 0.1), None, 0.05
         draw = near.mean(axis=0) + spread * self._rng.standard_normal((self._population, points.shape[1]))
         self._next = np.clip(draw, 0.0, 1.0)
 

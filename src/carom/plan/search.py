@@ -17,6 +17,7 @@ from carom.simulate.contract import Rollout, Simulator, Status
 from carom.state import Array, StrikeCommands, wrap_angle
 
 TAU = 0.01  #: [m^2/rad^2] weight of orientation against position in Eq. 5
+FARTHEST = 100.0  #: [m]
 HORIZON = 4.0  #: [s] within which a struck target comes to rest
 BUDGET = {"cma": 1000, "cem": 1000, "gradient": 100}  #: evaluations
 
@@ -30,7 +31,7 @@ class Plan:
     rest: Array  #: [3] where it is expected to come to rest
     rest_std: Array  #: [3] standard deviation of that over the model's uncertainty; NaN if it was not asked for
     loss: float  #: Eq. 5 [m^2] of the strike in the simulator; its mean over the draws of a robust plan
-    evaluations: int  #: strikes simulated
+    evaluations: int  #: strikes tried; a robust plan simulates each once for every draw
     seconds: float
     history: tuple[tuple[int, float, float], ...]  #: (evaluations, best loss, seconds) after each generation
     tolerance: tuple[float, float]  #: [m], [rad]
@@ -91,6 +92,10 @@ def plan_strike(
     target = np.asarray(wanted, dtype=np.float64)
     if target.shape != (3,) or not np.isfinite(target).all():
         raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], got {wanted}")
+    if np.abs(target[:2]).max() > FARTHEST:
+        raise CaromError(f"target: x and y are in metres, got {target[0]:g} {target[1]:g}: that is beyond any table")
+    if not (np.isfinite(tolerance).all() and min(tolerance) > 0):
+        raise CaromError(f"tolerance: expected two positive numbers [m] [rad], got {tolerance[0]:g} {tolerance[1]:g}")
     engines = list(simulators) if isinstance(simulators, Sequence) else [simulators]
     limit, started = BUDGET[method] if budget is None else budget, perf_counter()
     if limit < 1:

@@ -4,6 +4,7 @@ from carom.simulate.calibrate import Sliding, sliding_from
 from carom.simulate.contract import Rollout, Simulator, Status, Validation
 from carom.simulate.hybrid import HybridSimulator
 from carom.simulate.impact import LearnedImpact
+from carom.simulate.mjx_batch import MjxSimulator
 from carom.simulate.model import HybridModel, load_hybrid, make_hybrid, save_hybrid
 from carom.simulate.mujoco_batch import MujocoSimulator
 from carom.simulate.slider import Slider, slider_for
@@ -15,6 +16,7 @@ __all__ = [
     "HybridSimulator",
     "HybridStep",
     "LearnedImpact",
+    "MjxSimulator",
     "MujocoSimulator",
     "Rollout",
     "Simulator",

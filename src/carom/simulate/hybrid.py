@@ -29,7 +29,7 @@ from carom.simulate.contract import (
     without_bad_rows,
 )
 from carom.simulate.impact import LearnedImpact
-from carom.simulate.mujoco_batch import MujocoSimulator
+from carom.simulate.mujoco_batch import MujocoSimulator, joined, taken
 from carom.simulate.slider import CHUNK, at_times
 from carom.simulate.stepped import Stepped
 from carom.state import Array, Strikes, rotate
@@ -75,11 +75,18 @@ class HybridSimulator:
             return self.engine.rollout(initial, duration, controls, frames=frames)
         times, orders = frame_times(duration, len(initial), frames), control_array(controls, len(initial))
         initial, bad = without_bad_rows(initial)
-        if orders is not None or np.any(initial.target_velocity):
-            return with_failed(Stepped(self, initial, times, orders).run(), bad)
-        return with_failed(self._at_once(initial, times), bad)
+        stepped = np.any(initial.target_velocity != 0, axis=1) | (orders is not None)
+        parts = []
+        for rows, run in ((np.flatnonzero(~stepped), self._at_once), (np.flatnonzero(stepped), self._step_by_step)):
+            if len(rows) or (not len(initial) and run == self._at_once):  # nothing to do is done at once
+                parts.append((rows, run(initial[rows], times[rows], None if orders is None else orders[rows])))
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+        return with_failed(taken(joined([part for _, part in parts]), order), bad)
 
-    def _at_once(self, initial: Strikes, times: Array) -> Rollout:
+    def _step_by_step(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
+        return Stepped(self, initial, times, orders).run()
+
+    def _at_once(self, initial: Strikes, times: Array, _: Array | None = None) -> Rollout:
         """Resting targets, each struck once: approach, impact and slide in one go for all of them."""
         count = len(initial)
         reached = time_to_touch(self.scene, initial)
@@ -90,9 +97,11 @@ class HybridSimulator:
         post, failed = self._own_contact(contact, post, ~known)
         pose = np.repeat(initial.target_pose[:, None], times.shape[1], axis=1)
         velocity = np.zeros_like(pose)
-        since = times[hit] - reached[hit, None] - self.impact.lag
+        after = times[hit] - reached[hit, None]
+        since = np.where(after > 0, after - self.impact.lag, 0.0)
         pose[hit], velocity[hit] = self.slide(rows.target_pose, post, since)
         slow = speed_of(self.scene, velocity[:, -1]) < REST_SPEED
+        slow[hit] &= since[:, -1] > 0  # one that has yet to set out does not rest
         status = np.where(slow, Status.AT_REST, Status.MOVING).astype(np.int8)
         status[np.setdiff1d(np.arange(count), hit)] = Status.MISSED
         status[hit[failed]] = Status.FAILED

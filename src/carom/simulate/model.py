@@ -25,6 +25,7 @@ from carom.simulate.calibrate import Sliding, sliding_from
 from carom.simulate.contract import Simulator
 from carom.simulate.hybrid import HybridSimulator
 from carom.simulate.impact import LearnedImpact
+from carom.simulate.mjx_batch import MjxSimulator
 from carom.simulate.mujoco_batch import MujocoSimulator
 from carom.simulate.student import Student, new_student_network, teach
 from carom.state import Impacts
@@ -32,7 +33,7 @@ from carom.state import Impacts
 FOLDER = "hybrid"  #: inside the folder of the corrected model
 HEADER, NETWORKS = "hybrid.json", "student.safetensors"
 FORMAT = "carom-hybrid/1"
-ENGINES = ("hybrid", "hybrid-mujoco", "mujoco")
+ENGINES = ("hybrid", "hybrid-mujoco", "mujoco", "mjx")
 
 
 @final
@@ -52,12 +53,16 @@ class HybridModel:
     def simulator(self, engine: str = "hybrid", *, threads: int = 0, exact: bool = False) -> Simulator:
         """An engine: `hybrid` slides on its patch, `hybrid-mujoco` in MuJoCo, `mujoco` is MuJoCo all through.
 
+        `mjx` is MuJoCo on JAX (extra `mjx`): it compiles for half a minute first.
+
         `exact` asks the corrected model itself, posture included, in place of its student: slower by a hundred times.
         """
         if engine not in ENGINES:
             raise ModelError(unknown_name("engine", engine, ENGINES))
         if engine == "mujoco":
             return MujocoSimulator(self.scene, self.values, threads=threads)
+        if engine == "mjx":
+            return MjxSimulator(self.scene, self.values)
         learned = LearnedImpact(
             self.scene, self.impact if exact else self.student, self.sliding.slider(self.scene), self.sliding.lag
         )
@@ -99,6 +104,7 @@ def engine_values(
 def save_hybrid(folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any]) -> None:
     """Write a hybrid into the folder of a corrected model; its header is written last."""
     place = folder / FOLDER
+    (place / HEADER).unlink(missing_ok=True)  # a header promises that the rest is whole
     save_model(place, hybrid.impact, made_by=made_by)
     tensors = {f"network.{k}": v for k, v in hybrid.student.network.state_dict().items()}
     if hybrid.student.spread is not None:

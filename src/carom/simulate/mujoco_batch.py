@@ -12,7 +12,7 @@ from typing import final
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from carom.scenes.collide import Collider
 from carom.scenes.strike import StrikeScene
@@ -84,6 +84,11 @@ def nothing(times: Array) -> Rollout:
     """The rollout of no strikes."""
     path, none, count = np.zeros((*times.shape, 3)), np.zeros(0), np.zeros(0, dtype=np.int64)
     return Rollout(times, path, path, path, none.astype(np.int8), none, np.zeros((0, 3)), count, count, count)
+
+
+def taken(run: Rollout, rows: NDArray[np.int64]) -> Rollout:
+    """These rows of a rollout, in this order."""
+    return Rollout(**{name: getattr(run, name)[rows] for name in Rollout.__dataclass_fields__})
 
 
 def joined(parts: list[Rollout]) -> Rollout:

@@ -9,6 +9,7 @@ import numpy as np
 from mujoco.batch import SimulationError
 from numpy.typing import NDArray
 
+from carom.distill.frames import contact_frames
 from carom.scenes.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS, face_pose
 from carom.simulate.contract import REST_SPEED, Rollout, Status
 from carom.state import Array, Strikes, rotate
@@ -67,6 +68,7 @@ class Run:
         self.arm = rotate(face - initial.striker_pose[:, :2], -yaw)  # the face's middle, in the face's own frame
         self._write(initial, face, yaw)
         self.yaw = initial.target_pose[:, 2].copy()  # unwrapped
+        self.posture = initial.posture
         self.engine = np.full(self.count, owner.answer is None)
         self.gone = np.zeros(self.count, dtype=bool)
         self.last_touch, self.first_touch = np.full(self.count, NEVER), np.full(self.count, NEVER)
@@ -213,10 +215,10 @@ class Run:
         u = self.qvel[rows, 6:9].copy()
         u[:, :2] -= _cross(u[:, 2], arm)
         # The sensor tells how deep they were one step ago; they have closed in at this speed since they touched.
-        relative = u[:, :2] - velocity[:, :2]
-        closing = np.maximum(np.linalg.norm(relative, axis=-1), 1e-6)
-        since = np.clip(self.step - self.touch[rows, 1] / closing, 0.0, 3 * self.step)[:, None]
-        strikes = Strikes(pose - velocity * since, velocity, striker - u * since, u)
+        posture = self.posture[rows]
+        closing = contact_frames(self.scene, Strikes(pose, velocity, striker, u, posture)).velocity[:, 1]
+        since = np.clip(self.step - self.touch[rows, 1] / np.maximum(closing, 1e-6), 0.0, 3 * self.step)[:, None]
+        strikes = Strikes(pose - velocity * since, velocity, striker - u * since, u, posture)
         post, known, guarded = self.owner.answer.outcome(strikes)
         handed = rows[~known]
         self.engine[handed] = True

@@ -1,6 +1,7 @@
 """The hybrid in a user's own MuJoCo loop: `hybrid.step(model, data)` in place of `mujoco.mj_step(model, data)`.
 
-    hybrid = HybridStep(load_model(folder), scene)  # or anything else with `predict(strikes)`
+    learned = load_hybrid(folder)
+    hybrid = HybridStep(learned.student, learned.scene)  # or anything else with `predict(strikes)`
     model = hybrid.attach(mujoco.MjSpec.from_file("lab.xml"), target="block", striker="tool")
     data = mujoco.MjData(model)
     while data.time < 2:

@@ -37,6 +37,7 @@ class Stepped:
         for kept, value in zip(self.kept, (self.target, self.velocity, self.striker), strict=True):
             kept[:, 0] = value
         self.handed_at = np.zeros(count)  # when MuJoCo took over [s]
+        self.hold = np.zeros(count)  # how long a struck target still stands [s]
 
     def run(self) -> Rollout:
         """Step until the last duration is over; strikes handed to MuJoCo go on there."""
@@ -51,9 +52,9 @@ class Stepped:
             before = [column[active].copy() for column in (self.target, self.velocity, self.striker)]
             slow = self._advance(active, start)
             self._keep(active, start, end, before)
-            if len(slow):
-                handed[slow] = True
-                self._hand_over(slow)
+            handed[slow] = True
+        if handed.any():
+            self._hand_over(np.flatnonzero(handed))
         return self._rollout()
 
     def _state(self, rows: NDArray[np.int64]) -> Strikes:
@@ -86,6 +87,7 @@ class Stepped:
             self.from_engine[unknown] += 1
             self.guarded[learned] += guarded[known]
             self.velocity[learned] = post[known]
+            self.hold[learned] = self.owner.impact.lag
             opening = learned[self.impacts[learned] == 1]
             self.post[opening] = self.velocity[opening]
             rest_of_step[meets] -= reached[meets]
@@ -108,6 +110,9 @@ class Stepped:
         """Slide targets and move strikers freely for these times [n]."""
         if not len(rows):
             return
+        self.striker[rows] += time[:, None] * self.striking[rows]
+        hold = self.hold[rows]
+        self.hold[rows], time = np.maximum(hold - time, 0.0), np.maximum(time - hold, 0.0)
         com, pose = self.scene.target.planar_com, self.target[rows]
         pose[:, :2] += rotate(np.broadcast_to(com, (len(rows), 2)), pose[:, 2])
         state = (torch.as_tensor(pose), torch.as_tensor(self.velocity[rows]), torch.as_tensor(time))
@@ -115,7 +120,6 @@ class Stepped:
             pose, self.velocity[rows] = (c.numpy() for c in self.owner.impact.slider.advance(*state))
         pose[:, :2] -= rotate(np.broadcast_to(com, (len(rows), 2)), pose[:, 2])
         self.target[rows] = pose
-        self.striker[rows] += time[:, None] * self.striking[rows]
 
     def _keep(self, rows: NDArray[np.int64], start: float, end: float, before: list[Array]) -> None:
         due = (self.times[rows] > start + 1e-12) & (self.times[rows] <= end + 1e-12)
@@ -126,7 +130,7 @@ class Stepped:
             kept[rows[row], frame] = old[row] + s * (new[rows[row]] - old[row])
 
     def _hand_over(self, rows: NDArray[np.int64]) -> None:
-        """MuJoCo goes on with strikes whose contact lies outside what was learned, to their end."""
+        """MuJoCo goes on, to their end, with strikes whose contact lies outside what was learned; it keeps them."""
         start, end = self.handed_at[rows], self.times[rows, -1]
         left, orders = np.maximum(end - start, 1e-9), None
         if self.controls is not None:
@@ -144,6 +148,9 @@ class Stepped:
                     kept[row, later, c] = np.interp(at, finished.time[i], source[i, :, c])
         opening = self.impacts[rows] == 1
         self.post[rows[opening]] = finished.post[opening]
+        again = np.maximum(finished.impacts - 1, 0)  # the first is the one that was handed over
+        self.impacts[rows] += again
+        self.from_engine[rows] += again
 
     def _rollout(self) -> Rollout:
         pose, velocity, striker = self.kept
