@@ -24,6 +24,7 @@ from carom.simulate.model import HybridModel, make_hybrid
 from carom.state import Array, wrap_angle
 
 SHAPES = ("semi-cylinder", "square", "triangle")
+METHODS = ("mujoco", "hybrid-scratch", "hybrid")
 TRAIN, TARGETS = 10, 5
 BUDGET = 1000  #: simulated strikes per plan, the same for every simulator
 Progress = Callable[[str, int, int], None]
@@ -37,9 +38,10 @@ def run(
     settings = {"draws": draws, "samples": samples, "seed": seed, "train": TRAIN, "budget": BUDGET}
     pieces = Checkpoint(out / "planning.jsonl", settings)
     work = [
-        (f"{shape}/{draw}", partial(_repeat, shape, draw, samples, out, seed, threads, progress))
+        (f"{shape}/{draw}/{method}", partial(_repeat, method, shape, draw, samples, out, seed, threads, progress))
         for shape in SHAPES
         for draw in range(draws)
+        for method in METHODS
     ]
     values, seconds = run_pieces(pieces, work, progress)
     return new_results(
@@ -78,25 +80,30 @@ def hybrid_of(lesson: Lesson, recordings: Recordings) -> HybridModel:
     return make_hybrid(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=lesson.seed)
 
 
-def _repeat(shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> Rows:
+def _engine(method: str, lesson: Lesson, recordings: Recordings, threads: int) -> Simulator:
+    if method == "mujoco":
+        return mujoco_simulator(lesson, threads=threads)
+    if method == "hybrid-scratch":
+        return scratch_simulator(lesson, recordings, threads=threads)
+    return hybrid_of(lesson, recordings).simulator("hybrid", threads=threads)
+
+
+def _repeat(
+    method: str, shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
+) -> Rows:
+    """One method's plans for all targets, learned from one set of strikes, and what came of them."""
     reality = standin(SHAPE_SETTING, shape, seed=seed + 1)
     lesson, recordings = learned(shape, draw, samples, out, seed, threads, progress)
-    engines: dict[str, Simulator] = {
-        "mujoco": mujoco_simulator(lesson, threads=threads),
-        "hybrid-scratch": scratch_simulator(lesson, recordings, threads=threads),
-        "hybrid": hybrid_of(lesson, recordings).simulator("hybrid", threads=threads),
-    }
-    space = strike_space(lesson.scene, np.zeros(3))
+    engine, space = _engine(method, lesson, recordings, threads), strike_space(lesson.scene, np.zeros(3))
     rows: Rows = []
     for number, wanted in enumerate(reachable_targets(space, shape, seed)):
-        for method, engine in engines.items():
-            plan = plan_strike(engine, space, wanted, method="cma", budget=BUDGET, seed=seed + draw)
-            end = reality.truth(plan.commands, seed=1000 * draw + number).rest[0]
-            found = {
-                "position-error-m": float(np.linalg.norm(end[:2] - wanted[:2])),
-                "orientation-error-rad": float(abs(wrap_angle(end[2] - wanted[2]))),
-            }
-            rows += [{"setting": shape, "method": method, "metric": m, "value": v} for m, v in found.items()]
+        plan = plan_strike(engine, space, wanted, method="cma", budget=BUDGET, seed=seed + draw)
+        end = reality.truth(plan.commands, seed=1000 * draw + number).rest[0]
+        found = {
+            "position-error-m": float(np.linalg.norm(end[:2] - wanted[:2])),
+            "orientation-error-rad": float(abs(wrap_angle(end[2] - wanted[2]))),
+        }
+        rows += [{"setting": shape, "method": method, "metric": m, "value": v} for m, v in found.items()]
     return rows
 
 

@@ -26,11 +26,14 @@ INSTANTS = 24  #: at which a slide is compared
 LONGEST = 3.0  #: [s] of a record that are compared
 NOISE = 0.003  #: [m] scatter of a recorded path around a slide that no friction law explains; yaw: over k
 ROUNDS = 12
-#: logarithm of friction, viscosity [s/m], logarithm of the patch's size, lag [s]: prior standard deviations
-PRIOR = np.array([0.7, 0.1, 0.3, 0.01])
-NUDGE = np.array([0.01, 2e-3, 0.01, 5e-4])  #: of them, for derivatives
+#: logarithm of friction, viscosity [s/m], logarithm of the patch's size, lag [s], centre of mass over the target's size
+#: (2): prior standard deviations
+PRIOR = np.array([0.7, 0.1, 0.3, 0.01, 0.03, 0.03])
+NUDGE = np.array([0.01, 2e-3, 0.01, 5e-4, 2e-3, 2e-3])  #: of them, for derivatives
 VELOCITY_NUDGE = 1e-3  #: share of the speed, for derivatives
-LIMITS = np.array([[np.log(0.01), 0.0, np.log(0.3), -0.03], [np.log(2.0), 0.5, np.log(2.0), 0.03]])
+LIMITS = np.array(
+    [[np.log(0.01), 0.0, np.log(0.3), -0.03, -0.2, -0.2], [np.log(2.0), 0.5, np.log(2.0), 0.03, 0.2, 0.2]]
+)
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,14 @@ class Sliding:
     viscosity: float  #: by which it grows with the slip [s/m]
     size: float  #: of the pressure patch, relative to an even pressure under the outline [1]
     lag: float  #: by which targets set out later than at first motion, as an instant impact would have it [s]
+    com_x: float = 0.0  #: actual centre of mass, from the declared one, in the target's frame [m]
+    com_y: float = 0.0  #: [m]
     residual: float = float("nan")  #: rms distance between recorded and fitted slides, turning included [m]
 
     def slider(self, scene: StrikeScene) -> Slider:
         """The slider of a scene's target with these."""
-        return slider_for(scene, self.friction, viscosity=self.viscosity, size=self.size)
+        offset = (self.com_x, self.com_y)
+        return slider_for(scene, self.friction, viscosity=self.viscosity, size=self.size, offset=offset)
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,15 @@ def sliding_from(
     slides = slides or friction_from_slides(recordings)
     tracks = _tracks(recordings)
     size = slides.torsion_length / slides.patch_length
-    prior = np.array([np.log(slides.friction), 0.0, np.log(np.clip(size, 0.5, 1.5)) if np.isfinite(size) else 0.0, 0.0])
-    return _fit(scene, tracks, prior)
+    wide = float(np.log(np.clip(size, 0.5, 1.5))) if np.isfinite(size) else 0.0
+    return _fit(scene, tracks, np.array([np.log(slides.friction), 0.0, wide, 0.0, 0.0, 0.0]))
+
+
+def _sliding(scene: StrikeScene, theta: Array, residual: float = float("nan")) -> Sliding:
+    """What the parameters [6] of a fit stand for."""
+    extent = float(np.ptp(scene.outline.vertices, axis=0).min())
+    friction, viscosity, size, lag, x, y = (float(v) for v in theta)
+    return Sliding(float(np.exp(friction)), viscosity, float(np.exp(size)), lag, extent * x, extent * y, residual)
 
 
 def _tracks(recordings: Recordings) -> _Tracks:
@@ -118,7 +131,7 @@ def _track(trajectory: Trajectory) -> tuple[str, Array, Array, Array, Array, Arr
 
 def _paths(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array) -> Array:
     """Poses of the centre of mass [N, T, 3] of slides with these parameters and velocities at contact."""
-    slider = Sliding(float(np.exp(theta[0])), float(theta[1]), float(np.exp(theta[2])), 0.0).slider(scene)
+    slider = _sliding(scene, theta).slider(scene)
     with torch.no_grad():
         slide = slider.slide(torch.as_tensor(tracks.start), torch.as_tensor(velocity))
         return at_times(slide, torch.as_tensor(tracks.time - theta[3]))[0].numpy()
@@ -148,8 +161,7 @@ def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, De
     # neighbouring instants err alike: a slide of many samples is worth a few independent ones
     variance = np.einsum("nii->ni", np.linalg.inv(information)) * np.maximum(misfit, 1.0)[:, None] * (used / 6)[:, None]
     rms = NOISE * float(np.sqrt((tracks.weight * (residual**2).sum(-1)).sum() / (tracks.weight.sum())))
-    sliding = Sliding(float(np.exp(theta[0])), float(theta[1]), float(np.exp(theta[2])), float(theta[3]), rms)
-    return sliding, Departures(tracks.names, velocity, np.sqrt(variance))
+    return _sliding(scene, theta, rms), Departures(tracks.names, velocity, np.sqrt(variance))
 
 
 def _cost(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array, scale: Array, prior: Array) -> float:
@@ -161,7 +173,7 @@ def _cost(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array, sc
 def _derivatives(
     scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array, scale: Array
 ) -> tuple[Array, Array, Array]:
-    """Residuals [N, T, 3] in noises, and their derivatives by the parameters [.., 4] and by the velocities [.., 3]."""
+    """Residuals [N, T, 3] in noises, and their derivatives by the parameters [.., 6] and by the velocities [.., 3]."""
     here = _paths(scene, theta, tracks, velocity)
     residual = (here - tracks.pose) * scale
     by_theta = []

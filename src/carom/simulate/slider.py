@@ -47,6 +47,7 @@ class Slider:
     friction: float  #: Coulomb friction between body and ground, at rest [1]
     viscosity: float = 0.0  #: by which it grows with the slip [s/m]
     gravity: float = GRAVITY  #: [m/s^2]
+    offset: tuple[float, float] = (0.0, 0.0)  #: of the actual centre of mass from the declared one, body frame [m]
 
     def scaled(self, size: float) -> Slider:
         """The same base with its weight further out (size > 1) or in."""
@@ -99,14 +100,14 @@ class Slider:
         step: float = STEP,
         tail: float = TAIL,
     ) -> Slide:
-        """Slide to rest from poses and velocities [N, 3] of the centre of mass; `friction` [N] replaces the own one.
+        """Slide to rest from poses and velocities [N, 3] of the declared centre of mass; `friction` [N] may be given.
 
         Runge-Kutta of order four, with steps that shrink as the body slows: its way to rest is alike at every speed.
         """
         grip = pose.new_full((len(pose),), self.friction) if friction is None else friction
         grip = grip * self.gravity
-        q, v, t = pose, velocity, torch.zeros_like(grip)
-        slow = torch.clamp_min(tail * self.speed(velocity).detach(), STILL)
+        (q, v), t = self._moved(pose, velocity, 1.0), torch.zeros_like(grip)
+        slow = torch.clamp_min(tail * self.speed(v).detach(), STILL)
         knots = [(t, q, v)]
         for _ in range(MOST_STEPS):
             now = self.speed(v).detach()
@@ -123,7 +124,18 @@ class Slider:
         slowing = -(brake * v * self._constants[3] ** 2).sum(-1) / self.speed(v)
         stop = self.speed(v) / slowing.clamp_min(1e-9)
         knots.append((t + stop, q + v * stop[:, None] / 2, torch.zeros_like(v)))
-        return Slide(*(torch.stack(column, dim=1) for column in zip(*knots, strict=True)))
+        time, poses, velocities = (torch.stack(column, dim=1) for column in zip(*knots, strict=True))
+        return Slide(time, *self._moved(poses, velocities, -1.0))
+
+    def _moved(self, pose: torch.Tensor, velocity: torch.Tensor, way: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """Motion [..., 3] of the actual centre of mass from that of the declared one (`way` 1), or back (-1)."""
+        if self.offset == (0.0, 0.0):
+            return pose, velocity
+        c, s, spin = torch.cos(pose[..., 2]), torch.sin(pose[..., 2]), velocity[..., 2]
+        x, y = way * self.offset[0], way * self.offset[1]
+        arm_x, arm_y, none = c * x - s * y, s * x + c * y, torch.zeros_like(c)
+        shift = torch.stack([arm_x, arm_y, none], dim=-1)
+        return pose + shift, velocity + torch.stack([-spin * arm_y, spin * arm_x, none], dim=-1)
 
     def advance(
         self, pose: torch.Tensor, velocity: torch.Tensor, time: torch.Tensor
@@ -131,7 +143,8 @@ class Slider:
         """Poses and velocities [N, 3] after short times [N] [s]: one step, or the slide to rest of what stops soon."""
         grip = pose.new_full((len(pose),), self.friction * self.gravity)
         speed = self.speed(velocity)
-        q, v = self._runge_kutta(pose, velocity, grip, time[:, None])
+        q, v = self._moved(pose, velocity, 1.0)
+        q, v = self._moved(*self._runge_kutta(q, v, grip, time[:, None]), -1.0)
         ending = speed < 4 * time * grip
         if bool(ending.any()):
             q, v = torch.where(ending[:, None], pose, q), torch.where(ending[:, None], torch.zeros_like(v), v)
@@ -154,8 +167,15 @@ class Slider:
         return q + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
 
-def slider_for(scene: StrikeScene, friction: float, *, viscosity: float = 0.0, size: float = 1.0) -> Slider:
-    """The slider of a scene's target: even pressure under its outline, stretched by `size`.
+def slider_for(
+    scene: StrikeScene,
+    friction: float,
+    *,
+    viscosity: float = 0.0,
+    size: float = 1.0,
+    offset: tuple[float, float] = (0.0, 0.0),
+) -> Slider:
+    """The slider of a scene's target: even pressure under its outline, stretched by `size`, about its centre of mass.
 
     >>> from carom.scenes.strike import builtin
     >>> slider = slider_for(builtin("square"), friction=0.3)
@@ -169,7 +189,7 @@ def slider_for(scene: StrikeScene, friction: float, *, viscosity: float = 0.0, s
         raise SceneError(f"scene '{scene.name}': its target does not stand on a face; a planar slider needs one")
     if not (np.isfinite(friction) and friction > 0):
         raise SceneError(f"friction with the ground: expected a positive number, got {friction}")
-    slider = Slider(patch.points, patch.cell, scene.gyration_radius, float(friction), float(viscosity))
+    slider = Slider(patch.points, patch.cell, scene.gyration_radius, float(friction), float(viscosity), offset=offset)
     return slider.scaled(size)
 
 
