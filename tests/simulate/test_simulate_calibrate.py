@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from carom.errors import CaromError
 from carom.loop import Effects, Truth, sample_commands, standin
@@ -14,7 +15,7 @@ from carom.recordings import Recordings, Trajectory, read, scene_of, strike_impa
 from carom.scenes.strike import StrikeScene
 from carom.simulate import Sliding, sliding_from
 from carom.simulate.calibrate import Departures
-from carom.state import Array, Impacts, Strikes
+from carom.state import Array, Impacts, Strikes, rotate
 
 COUNT = 8
 
@@ -62,6 +63,36 @@ def test_friction_and_patch_are_found_again(lab: Lab, found: tuple[Sliding, Depa
     slider = sliding.slider(lab.scene)
     assert slider.friction == sliding.friction
     assert slider.gyration == lab.scene.gyration_radius
+
+
+def test_a_mass_off_centre_is_found_and_slides_about_itself(tmp_path: Path) -> None:
+    reality = standin("nylon-low", "square", seed=1, effects=replace(Effects.none(), com_offset=0.003))
+    commands = sample_commands(reality.shape, COUNT, np.random.default_rng(2))
+    recordings = read(reality.execute(commands, tmp_path / "strikes", seed=4))
+    scene, truth = scene_of(recordings), reality.truth(commands, seed=4)
+    sliding, _ = sliding_from(recordings, scene)
+    declared_to_actual = rotate(truth.post[:, :2] - truth.post_mass_centre[:, :2], -truth.strikes.target_pose[:, 2])
+    spin = truth.post[:, 2]
+    offset = np.linalg.lstsq(np.concatenate([np.c_[0 * spin, spin], np.c_[-spin, 0 * spin]]),
+                             declared_to_actual.T.ravel(), rcond=None)[0]  # fmt: skip
+    assert np.linalg.norm(offset) == pytest.approx(0.003, rel=0.05)  # the truth, from the two velocities
+    np.testing.assert_allclose([sliding.com_x, sliding.com_y], offset, atol=6e-4)
+    ends = [
+        _slid(replace(sliding, com_x=x, com_y=y), scene, truth) for x, y in ((sliding.com_x, sliding.com_y), (0.0, 0.0))
+    ]
+    off = [np.linalg.norm(end[:, :2] - truth.rest[:, :2], axis=1).mean() for end in ends]
+    assert off[0] < 0.004
+    assert off[0] < 0.5 * off[1]
+
+
+def _slid(sliding: Sliding, scene: StrikeScene, truth: Truth) -> Array:
+    """Where targets end that set out as they truly did [N, 3]."""
+    start = truth.strikes.target_pose.copy()
+    start[:, :2] += rotate(np.broadcast_to(scene.target.planar_com, (len(start), 2)), start[:, 2])
+    with torch.no_grad():
+        end = sliding.slider(scene).slide(torch.as_tensor(start), torch.as_tensor(truth.post)).pose[:, -1].numpy()
+    end[:, :2] -= rotate(np.broadcast_to(scene.target.planar_com, (len(end), 2)), end[:, 2])
+    return end
 
 
 def test_departures_are_the_true_velocities_after_the_blow(lab: Lab, found: tuple[Sliding, Departures]) -> None:

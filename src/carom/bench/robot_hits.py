@@ -49,7 +49,7 @@ def run(
     for folder in folders:
         for draw in range(draws):
             work.append((f"{folder.name}/{draw}", partial(_draw, folder, load, draw, *given)))
-            work.append((f"{folder.name}/{draw}/rest", partial(_motion, folder, load, draw, *given)))
+            work.append((f"{folder.name}/{draw}/end", partial(_motion, folder, load, draw, *given)))
     values, seconds = run_pieces(pieces, work, progress)
     return new_results(
         "robot-hits",
