@@ -24,6 +24,7 @@ SAMPLES, STEPS = 12_288, 1500  #: simulated impacts per teacher, training steps:
 STUDENT_STEPS = 1500
 WANTED = (0.35, 0.4, 0.7)  #: a strike (place, deflection, speed, in their ranges) whose end is the pose asked for
 EXECUTIONS = 5
+SPEED = (0.2, 0.8)  #: [m/s] as the recorded strikes had
 Progress = Callable[[str, int, int], None]
 
 
@@ -55,10 +56,10 @@ def _planned(
     progress("plan a strike", 0, 3)
     hybrid = make_hybrid(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=seed, steps=STUDENT_STEPS)
     simulator = hybrid.simulator("hybrid")
-    space = strike_space(hybrid.scene, np.zeros(3))
+    space = strike_space(hybrid.scene, np.zeros(3), speed=SPEED)
     progress("plan a strike", 1, 3)
     wanted = reality.truth(space.commands(np.array([WANTED])), seed=seed, scatter=False).rest[0]
-    plan = plan_strike(simulator, space, wanted, method="gradient", seed=seed)
+    plan = plan_strike(simulator, space, wanted, method="cma", seed=seed)
     progress("plan a strike", 2, 3)
     executed = []
     for number in range(EXECUTIONS):
