@@ -115,6 +115,11 @@ def rotate(vectors: ArrayLike, yaw: ArrayLike) -> Array:
     return np.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1]], axis=-1)
 
 
+def cross(spin: Array, arm: Array) -> Array:
+    """Velocity [N, 2] of a point at `arm` [N, 2] on a body that spins [N]."""
+    return np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)
+
+
 def wrap_angle(angle: ArrayLike) -> Array:
     """Angles brought into (-pi, pi]."""
     a = np.asarray(angle, dtype=np.float64)

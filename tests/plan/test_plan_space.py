@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from carom.errors import CaromError
 from carom.loop.touch import check_on_outline, surface
@@ -142,3 +143,13 @@ def test_bad_bounds_are_refused(options, message):
     given = {"pose": np.zeros(3), **options}
     with pytest.raises(CaromError, match=message):
         strike_space(builtin("square"), given.pop("pose"), **given)
+
+
+def test_a_curve_stored_as_a_polygon_is_followed_without_jumps() -> None:
+    """A recorded semi-cylinder has no declared arc: along its facets the normal turns steadily."""
+    scene = replace(builtin("semi-cylinder"), arc=None)
+    u = np.column_stack([np.linspace(0.0, 1.0, 4001), np.full((4001, 2), 0.5)])
+    _, normal, _, _ = strike_space(scene, np.zeros(3)).strike(torch.as_tensor(u))
+    turn = np.abs(np.diff(np.unwrap(np.arctan2(*normal.numpy().T[::-1]))))
+    assert (turn > np.radians(1.0)).sum() <= 2  # the two corners of the flat side
+    assert (turn[turn < np.radians(1.0)] > 1e-6).mean() > 0.5  # most of the way it turns: the arc is longer

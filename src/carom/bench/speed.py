@@ -16,6 +16,8 @@ from carom.bench.planning import SHAPES, hybrid_of, learned
 from carom.bench.results import Results, new_results, summarise
 from carom.distill.frames import contact_frames
 from carom.distill.sample import sample_strikes
+from carom.plan.search import HORIZON
+from carom.plan.space import STANDOFF
 from carom.scenes.collide import Collider, at_distance
 from carom.simulate.approach import advanced, time_to_touch
 from carom.simulate.hybrid import HybridSimulator
@@ -24,7 +26,6 @@ from carom.simulate.student import Student
 from carom.state import Strikes
 
 COUNTS = (1, 100, 10_000)
-STANDOFF, HORIZON = 0.02, 4.0  #: [m] before contact where strikes start; [s] in which they come to rest
 COLLISIONS = 2048
 Progress = Callable[[str, int, int], None]
 

@@ -74,16 +74,19 @@ def export_plan(
     return write_motion(folder, way, strike=plan.to_dict(), base=base)
 
 
-def executed_motion(recordings: Recordings) -> Array:
-    """Poses of the target's frame [T, 3] over the first recording, up to where it rested."""
+def executed_motion(recordings: Recordings) -> tuple[Array, Array]:
+    """Times since contact [T] [s] and poses of the target's frame [T, 3] in the first recording, up to its rest."""
     trajectory = recordings.trajectories[0]
     strike, reason = first_strike(trajectory)
     if strike is None:
         raise CaromError(f"{trajectory.name}: {reason}")
     poses = np.column_stack([trajectory.position_world[strike.target][:, :2], trajectory.yaw(strike.target)])
-    seen = poses[np.isfinite(poses).all(axis=1) & (trajectory.time >= strike.time)]
+    seen = np.isfinite(poses).all(axis=1) & (trajectory.time >= strike.time)
+    time, poses = trajectory.time[seen] - strike.time, poses[seen]
     rest = resting_pose(trajectory, strike)
-    return seen if rest is None else np.concatenate([seen, rest[None]])
+    if rest is None:
+        return time, poses
+    return np.append(time, time[-1] + trajectory.period), np.concatenate([poses, rest[None]])
 
 
 def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings] = ()) -> list[Section]:
@@ -96,20 +99,15 @@ def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings
     contact = start[:2] + rotate(plan.commands.contact_point[0], start[2])
     velocity = rotate(plan.commands.velocity[0], start[2])
     outcomes = [executed_motion(folder) for folder in executed]
-    still = motion.planned_strike(scene.outline.vertices, start, wanted, planned, outcomes, contact, velocity)
+    paths = [poses for _, poses in outcomes]
+    still = motion.planned_strike(scene.outline.vertices, start, wanted, planned, paths, contact, velocity)
     sections: list[Section] = [
         Figure("A planned strike", still, f"Searched by {plan.method}: {plan.evaluations} simulated strikes.")
     ]
     if outcomes:
-        time = run.time[0, :last]
-        trajectory = executed[0].trajectories[0]
-        strike, _ = first_strike(trajectory)
+        time, (clock, poses) = run.time[0, :last], outcomes[0]
         since = time - float(run.contact_time[0])
-        seen = np.column_stack([trajectory.position_world[strike.target][:, :2], trajectory.yaw(strike.target)]) \
-            if strike is not None else outcomes[0]  # fmt: skip
-        good = np.isfinite(seen).all(axis=1)
-        clock = trajectory.time[good] - (strike.time if strike is not None else 0.0)
-        real = np.column_stack([np.interp(since, clock, seen[good, c]) for c in range(3)])
+        real = np.column_stack([np.interp(since, clock, poses[:, c]) for c in range(3)])
         sections.append(
             Figure(
                 "Plan and outcome in motion",

@@ -16,6 +16,7 @@ from carom.distill.files import load_bases
 from carom.distill.frames import contact_frames, to_local
 from carom.distill.model import BaseModel
 from carom.errors import CaromError, RecordingError, unknown_name
+from carom.evaluate.motion import START
 from carom.identify import gradient, search
 from carom.identify.result import Identification
 from carom.identify.slides import friction_from_slides
@@ -30,7 +31,6 @@ from carom.state import Array, Impacts, Strikes
 
 Progress = Callable[[str, int, int], None]
 METHODS = ("gradient", "grid", "cma", "mjx")
-START = 1e-3  #: [m] before contact where the prediction of a recorded strike starts
 LONGEST = 10.0  #: [s] in which a struck target comes to rest
 CANDIDATES = 250  #: tried on every strike by a search
 

@@ -35,10 +35,12 @@ class StrikeSpace:
             outward = np.stack([np.cos(theta), np.sin(theta)], axis=-1)
             corners = float(shape.radius or 0.0) * outward
             return corners[:-1], np.diff(corners, axis=0), outward[:-1], outward[1:]
-        start = self.scene.outline.vertices
-        edge = np.roll(start, -1, axis=0) - start
-        normal = np.stack([edge[:, 1], -edge[:, 0]], axis=-1) / np.linalg.norm(edge, axis=-1, keepdims=True)
-        return start + CORNER * edge, (1 - 2 * CORNER) * edge, normal, normal
+        edge, normal, first, last = self.scene.outline.edges
+        # a corner that stands for a curve needs no room, and its normals are blended: a search can follow the curve
+        low = CORNER * (np.abs(first - normal).max(axis=1) < 1e-9)[:, None]
+        high = 1 - CORNER * (np.abs(last - normal).max(axis=1) < 1e-9)[:, None]
+        start = self.scene.outline.vertices + low * edge
+        return start, (high - low) * edge, first + low * (last - first), first + high * (last - first)
 
     def strike(self, u: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
         """Contact points and outward normals [N, 2] (target's frame), deflections and speeds [N] of unit points [N, 3].

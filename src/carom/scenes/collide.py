@@ -15,7 +15,7 @@ from carom.scenes.mjcf import strike_spec
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.scenes.sweep import flat_travel, round_travel
-from carom.state import Array, Strikes, rotate
+from carom.state import Array, Strikes, cross, rotate
 
 HORIZON = 0.1  #: [s] a contact that lasts longer is a push, not an impact: its state then is taken as it is
 QUIET_STEPS = 3  #: steps without contact after which the bodies count as separated
@@ -122,7 +122,7 @@ class Collider:
             if p.name in ("com_x", "com_y"):
                 offset[:, int(p.name == "com_y")] = values[:, i]
         arm = rotate(offset, strikes.target_pose[:, 2])
-        return np.concatenate([post[:, :2] - _cross(post[:, 2], arm), post[:, 2:]], axis=-1)
+        return np.concatenate([post[:, :2] - cross(post[:, 2], arm), post[:, 2:]], axis=-1)
 
     def _prepare(self, count: int) -> Batch:
         if self._batch is None or self._batch.nsim != count:
@@ -205,9 +205,9 @@ class Collider:
         qpos[:, :2] = 0.0
         qpos[:, 7:9], qpos[:, 9] = face, direction
         spin = strikes.target_velocity[:, 2]
-        frame_velocity = rotate(strikes.target_velocity[:, :2], -yaw) - _cross(spin, com)
+        frame_velocity = rotate(strikes.target_velocity[:, :2], -yaw) - cross(spin, com)
         qvel[:, :2], qvel[:, 5] = frame_velocity, spin
-        qvel[:, 6:8], qvel[:, 8] = velocity + _cross(turning, arm), turning
+        qvel[:, 6:8], qvel[:, 8] = velocity + cross(turning, arm), turning
         self._yaw = yaw
 
     def _velocity(self, batch: Batch, rows: np.ndarray, qvel: Array, com: Array) -> Array:
@@ -215,10 +215,5 @@ class Collider:
         quat = batch.bind("qpos")[rows, 3:7]
         turned = 2 * np.arctan2(quat[:, 3], quat[:, 0])
         spin = qvel[rows, 5]
-        local = qvel[rows, :2] + _cross(spin, rotate(com[rows], turned))
+        local = qvel[rows, :2] + cross(spin, rotate(com[rows], turned))
         return np.concatenate([rotate(local, self._yaw[rows]), spin[:, None]], axis=-1)
-
-
-def _cross(spin: Array, arm: Array) -> Array:
-    """Velocity [N, 2] of a point at `arm` [N, 2] on a body that spins [N]."""
-    return np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)

@@ -19,7 +19,7 @@ class Outline:
     vertices: Array
 
     @cached_property
-    def _edges(self) -> tuple[Array, Array, Array, Array]:
+    def edges(self) -> tuple[Array, Array, Array, Array]:
         """Edge vectors [V, 2], outward normals [V, 2], and the normals at each edge's start and end [V, 2]."""
         edge = np.roll(self.vertices, -1, axis=0) - self.vertices
         length = np.linalg.norm(edge, axis=-1, keepdims=True)
@@ -36,11 +36,11 @@ class Outline:
     @property
     def lengths(self) -> Array:
         """Length of each edge [V] [m]."""
-        return np.asarray(np.linalg.norm(self._edges[0], axis=-1))
+        return np.asarray(np.linalg.norm(self.edges[0], axis=-1))
 
     def point_at(self, distance: Array) -> tuple[Array, Array]:
         """Points [N, 2] at these arc lengths along the outline [N], and the outward normals there [N, 2]."""
-        edge, _, start, end = self._edges
+        edge, _, start, end = self.edges
         cumulative = np.concatenate([[0.0], np.cumsum(self.lengths)])
         distance = np.mod(distance, cumulative[-1])
         index = np.clip(np.searchsorted(cumulative, distance, side="right") - 1, 0, len(edge) - 1)
@@ -54,7 +54,7 @@ class Outline:
         On a curve the normal is blended between edges; at a sharp corner, for a point outside, it is the
         direction from the corner to the point, as a round striker feels it.
         """
-        edge, normal, start, end = self._edges
+        edge, normal, start, end = self.edges
         rel = points[:, None, :] - self.vertices[None]
         along = np.clip((rel * edge).sum(-1) / (edge * edge).sum(-1), 0.0, 1.0)
         foot = self.vertices[None] + along[..., None] * edge
@@ -80,7 +80,7 @@ class Outline:
         """Signed distance from each point [N, 2] to the outline [N] [m]: negative inside."""
         closest, _ = self.nearest(points)
         distance = np.linalg.norm(points - closest, axis=-1)
-        inside = ((points[:, None, :] - self.vertices[None]) * self._edges[1]).sum(-1).max(axis=1) < 0
+        inside = ((points[:, None, :] - self.vertices[None]) * self.edges[1]).sum(-1).max(axis=1) < 0
         return np.asarray(np.where(inside, -distance, distance))
 
 

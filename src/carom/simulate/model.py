@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from carom.distill.model import BaseModel
 from carom.distill.network import ImpactNetwork
 from carom.errors import ModelError, unknown_name
 from carom.recordings import Recordings
+from carom.recordings.files import atomically
 from carom.scenes.strike import StrikeScene
 from carom.simulate.calibrate import Sliding, sliding_from
 from carom.simulate.contract import Simulator
@@ -117,9 +117,7 @@ def save_hybrid(folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any]
         "student_relative_difference": hybrid.student.fidelity,
         "units": {"viscosity": "s/m", "lag": "s", "residual": "m"},
     }
-    temporary = place / f"{HEADER}.part"
-    temporary.write_text(json.dumps(header, indent=1))
-    os.replace(temporary, place / HEADER)
+    atomically(place / HEADER, lambda stream: stream.write(json.dumps(header, indent=1).encode()))
 
 
 def load_hybrid(folder: Path) -> HybridModel:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from carom.distill.frames import contact_frames
 from carom.scenes.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS, face_pose
 from carom.simulate.contract import REST_SPEED, Rollout, Status
-from carom.state import Array, Strikes, rotate
+from carom.state import Array, Strikes, cross, rotate
 
 if TYPE_CHECKING:
     from carom.simulate.mujoco_batch import MujocoSimulator
@@ -92,11 +92,11 @@ class Run:
         self.qpos[:, 3], self.qpos[:, 6] = np.cos(turn / 2), np.sin(turn / 2)
         self.qpos[:, 4:6] = 0.0
         lever = rotate(np.broadcast_to(self.scene.target.planar_com, (self.count, 2)), turn)
-        self.qvel[:, :2] = strikes.target_velocity[:, :2] - _cross(spin, lever)
+        self.qvel[:, :2] = strikes.target_velocity[:, :2] - cross(spin, lever)
         self.qvel[:, 5] = spin
         self.qpos[:, 7:9], self.qpos[:, 9] = face, yaw
         turning = strikes.striker_velocity[:, 2]
-        self.qvel[:, 6:8] = strikes.striker_velocity[:, :2] + _cross(turning, rotate(self.arm, yaw))
+        self.qvel[:, 6:8] = strikes.striker_velocity[:, :2] + cross(turning, rotate(self.arm, yaw))
         self.qvel[:, 8] = turning
 
     def _state(self, rows: NDArray[np.int64] | slice) -> tuple[Array, Array, Array]:
@@ -106,7 +106,7 @@ class Run:
         yaw = yaw + 2 * np.pi * np.round((self.yaw[rows] - yaw) / (2 * np.pi))
         self.yaw[rows] = yaw
         lever = rotate(np.broadcast_to(self.scene.target.planar_com, (len(q), 2)), yaw)
-        velocity = np.column_stack([v[:, :2] + _cross(v[:, 5], lever), v[:, 5]])
+        velocity = np.column_stack([v[:, :2] + cross(v[:, 5], lever), v[:, 5]])
         face_yaw = q[:, 9]
         striker = np.column_stack([q[:, 7:9] - rotate(self.arm[rows], face_yaw), face_yaw])
         striker[:, 2] -= self.scene.striker.forward + self.geometry.get("face_tilt", np.zeros(self.count))[rows]
@@ -159,7 +159,7 @@ class Run:
         free = ~((self.touch[active, 0] > 0) & self.engine[active])
         rows, order = active[free], order[free]
         turning = order[:, 2]
-        self.qvel[rows, 6:8] = order[:, :2] + _cross(turning, rotate(self.arm[rows], self.qpos[rows, 9]))
+        self.qvel[rows, 6:8] = order[:, :2] + cross(turning, rotate(self.arm[rows], self.qpos[rows, 9]))
         self.qvel[rows, 8] = turning
 
     def _contacts(self, active: NDArray[np.int64], done: int) -> None:
@@ -213,7 +213,7 @@ class Run:
         pose, velocity, striker = self._state(rows)
         arm = rotate(self.arm[rows], self.qpos[rows, 9])
         u = self.qvel[rows, 6:9].copy()
-        u[:, :2] -= _cross(u[:, 2], arm)
+        u[:, :2] -= cross(u[:, 2], arm)
         # The sensor tells how deep they were one step ago; they have closed in at this speed since they touched.
         posture = self.posture[rows]
         closing = contact_frames(self.scene, Strikes(pose, velocity, striker, u, posture)).velocity[:, 1]
@@ -253,7 +253,7 @@ class Run:
             [half_c * w - half_s * z, half_c * x - half_s * y, half_c * y + half_s * x, half_c * z + half_s * w]
         )
         self.yaw[rows] = pose[:, 2]
-        self.qvel[rows, :2] = velocity[:, :2] - _cross(velocity[:, 2], lever)
+        self.qvel[rows, :2] = velocity[:, :2] - cross(velocity[:, 2], lever)
         self.qvel[rows, 5] = velocity[:, 2]
 
     def _finished(
@@ -309,8 +309,3 @@ class Run:
             self.times, self.kept.pose, self.kept.velocity, self.kept.striker, self.status, self.contact_time,
             self.post, self.impacts, self.from_engine, self.guarded,
         )  # fmt: skip
-
-
-def _cross(spin: Array, arm: Array) -> Array:
-    """Velocity [N, 2] of a point at `arm` [N, 2] on a body that spins [N]."""
-    return np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)
