@@ -27,7 +27,7 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing carom and what its tests need into $(VENV); the first time this takes some minutes"
-	@$(INSTALL) -e ".[dev,mjx]"
+	@$(INSTALL) -e ".[dev,mjx,rl]"
 	@touch $(VENV)/.installed-core $(VENV)/.installed-demo $@
 
 demo: $(VENV)/.installed-demo
@@ -48,6 +48,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/carom bench planning
 	$(BIN)/carom bench planning-time
 	$(BIN)/carom bench speed
+	$(BIN)/carom bench routes
 ifneq ($(strip $(DATA)),)
 	$(BIN)/carom bench robot-hits --data $(DATA)/robot_hits
 else

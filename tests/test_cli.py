@@ -74,7 +74,7 @@ def test_a_strike_is_planned_exported_and_pictured(lab, tmp_path):
         (("--method", "cmaes"), "unknown method"),
         (("--speed", "0.5", "9"), "the model has learned"),
         (("--simulator", "mujoco", "--method", "gradient"), "needs the hybrid"),
-        (("--simulator", "mujoco", "--robust"), "--robust needs the hybrid"),
+        (("--simulator", "mjx", "--robust"), "does not say how uncertain it is there"),
     ],
 )
 def test_mistakes_in_planning_end_in_one_line(lab, wrong, said):

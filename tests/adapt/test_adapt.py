@@ -7,6 +7,7 @@ import pytest
 
 from carom.adapt import adapt, fine_tune
 from carom.adapt.files import load_model, save_model
+from carom.adapt.process import HYPER
 from carom.distill.dataset import generate
 from carom.distill.frames import contact_frames, to_world
 from carom.distill.sample import sample_strikes
@@ -67,7 +68,7 @@ def test_stated_uncertainty_is_calibrated(base, impacts):
 
 
 def test_members_find_the_parameters_that_matter(base, impacts):
-    members = adapt([base], impacts[np.arange(20)]).members
+    members = adapt([base], impacts[np.arange(20)]).best.members
     names = [p.name for p in base.parameters]
     for name, tolerance in (("restitution", 0.15), ("striker_friction", 0.12)):
         mean = float(members.weights @ members.values[:, names.index(name)])
@@ -75,9 +76,53 @@ def test_members_find_the_parameters_that_matter(base, impacts):
 
 
 def test_fixed_parameters_stay_fixed(base, impacts):
-    members = adapt([base], impacts[np.arange(10)], fixed={"ground_friction": 0.3}).members
+    members = adapt([base], impacts[np.arange(10)], fixed={"ground_friction": 0.3}).best.members
     column = [p.name for p in base.parameters].index("ground_friction")
     assert np.all(members.values[:, column] == 0.3)
+
+
+def test_parameters_known_with_an_error_stay_about_it(base, impacts):
+    column = [p.name for p in base.parameters].index("com_x")
+    loose, tight = (
+        adapt([base], impacts[np.arange(10)], fixed={"com_x": (1e-3, std)}).best.members for std in (1e-2, 1e-4)
+    )
+    assert np.abs(tight.values[:, column] - 1e-3).max() < 5e-4
+    assert loose.values[:, column].std() > 5 * tight.values[:, column].std()
+    edge = base.parameters[column].high
+    beyond = adapt([base], impacts[np.arange(10)], fixed={"com_x": (2 * edge, 1e-4)}).best.members
+    assert beyond.values[:, column].max() <= edge
+
+
+def test_teachers_count_by_their_evidence(base, impacts):
+    train_set, test = impacts[np.arange(10)], impacts[np.arange(10, 40)]
+    one = adapt([base], train_set)
+    twins = replace(one, corrections=(one.best, one.best))
+    alone, said = one.predict(test.strikes), twins.predict(test.strikes)
+    np.testing.assert_allclose(twins.weights, [0.5, 0.5], atol=1e-12)
+    np.testing.assert_allclose(said.post, alone.post, atol=1e-12)
+    np.testing.assert_allclose(said.post_std, alone.post_std, atol=1e-9)
+    # one that explains the blows by other parameters, and 3 nat less likely
+    other = replace(adapt([base], train_set, fixed={"restitution": 0.1}).best, evidence=one.best.evidence - 3.0)
+    share = 1 / (1 + np.exp(3.0))
+    both = replace(one, corrections=(one.best, other))
+    assert both.weights[1] == pytest.approx(share)
+    apart = replace(one, corrections=(other,)).predict(test.strikes)
+    mixed = both.predict(test.strikes)
+    np.testing.assert_allclose(mixed.post, (1 - share) * alone.post + share * apart.post, atol=1e-12)
+    between = (1 - share) * alone.post_std**2 + share * apart.post_std**2
+    between += share * (1 - share) * (alone.post - apart.post) ** 2
+    np.testing.assert_allclose(mixed.post_std**2, between, rtol=1e-6)  # they disagree: less is certain
+
+
+def test_a_blow_that_is_weaker_at_one_place_is_learned_there(base, impacts):
+    """Ten strikes, six per cent less on the right: a strike near them is predicted better than by the members."""
+    train_set = impacts[np.arange(30)]
+    model = adapt([base], train_set)
+    assert model.best.hyper["place"] > HYPER["place"][0] - 2
+    flat = replace(model, corrections=(replace(model.best, hyper={**model.best.hyper, "place": -30.0}),))
+    test = impacts[np.arange(30, 110)]
+    off = [relative_error(m.predict(test.strikes).post, test.post, SCENE.gyration_radius).mean() for m in (model, flat)]
+    assert off[0] < off[1]
 
 
 def test_prediction_follows_the_target_wherever_it_stands(base, impacts):
@@ -103,8 +148,8 @@ def test_prediction_follows_the_target_wherever_it_stands(base, impacts):
 
 def test_same_seed_same_model(base, impacts):
     first, second = (adapt([base], impacts[np.arange(10)], seed=3) for _ in range(2))
-    np.testing.assert_array_equal(first.members.values, second.members.values)
-    assert first.hyper == second.hyper
+    np.testing.assert_array_equal(first.best.members.values, second.best.members.values)
+    assert first.best.hyper == second.best.hyper
 
 
 def test_models_survive_the_disk(base, impacts, tmp_path):
@@ -131,6 +176,9 @@ def test_damaged_or_foreign_models_are_refused(base, impacts, tmp_path):
         load_model(folder)
     (folder / "model.json").write_text(header.replace("carom-impact-model/1", "carom-impact-model/9"))
     with pytest.raises(ModelError, match="expected format carom-impact-model/1, got carom-impact-model/9"):
+        load_model(folder)
+    (folder / "model.json").write_text(header.replace('"mixture"', '"default"'))
+    with pytest.raises(ModelError, match="corrected by another version of Carom"):
         load_model(folder)
     (folder / "model.json").write_text(header)
     (folder / "correction.safetensors").write_bytes(b"\x00" * 40)

@@ -22,7 +22,7 @@ from carom.simulate.impact import LearnedImpact
 from carom.simulate.mujoco_batch import MujocoSimulator
 from carom.simulate.slider import slider_for
 from carom.simulate.student import Student, teach
-from carom.simulate.uncertain import draws_of
+from carom.simulate.uncertain import hybrid_draws
 from carom.state import Strikes
 
 POSE = np.array([0.3, -0.2, 0.7])
@@ -208,7 +208,7 @@ def test_a_guarded_outcome_counts_as_the_simulator_has_it(hybrid, space):
 
 
 def test_a_robust_plan_weighs_the_draws(hybrid, space, rest):
-    draws = draws_of(hybrid, 3, seed=1)
+    draws = hybrid_draws(hybrid, 3, friction_spread=0.03, seed=1)
     plain = plan_strike(hybrid, space, rest[0], method="gradient")
     assert np.isnan(plain.rest_std).all()
     for method, budget in (("gradient", None), ("cma", 800)):

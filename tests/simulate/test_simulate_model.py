@@ -34,7 +34,7 @@ from carom.simulate import (
     teach,
 )
 from carom.simulate.student import Perturbed
-from carom.simulate.uncertain import draws_of
+from carom.simulate.uncertain import hybrid_draws
 from carom.state import Array, Strikes
 
 SQUARE, SEMI = builtin("square"), builtin("semi-cylinder")
@@ -148,29 +148,30 @@ def test_a_perturbed_student_is_off_by_so_many_standard_deviations(student: Stud
 def test_draws_scatter_about_the_hybrid_itself(student: Student) -> None:
     own = HybridSimulator(LearnedImpact(SEMI, student, slider_for(SEMI, 0.3)), threads=1)
     strikes = starting(SEMI, 12)
-    posts = np.array([draw.rollout(strikes, 0.1).post for draw in draws_of(own, 48)])
+    posts = np.array([draw.rollout(strikes, 0.1).post for draw in hybrid_draws(own, 48, friction_spread=0.03)])
     plain = own.rollout(strikes, 0.1).post
     free = np.abs(np.median(posts, axis=0) - plain) < 0.5 * SPREAD  # but where the guard holds some back
     assert free.mean() > 0.9
     np.testing.assert_allclose(posts.std(axis=0)[:, 2].mean(), SPREAD[2], rtol=0.25)
-    frictions = np.log([draw.impact.slider.friction / 0.3 for draw in draws_of(own, 48)])
+    frictions = np.log([draw.impact.slider.friction / 0.3 for draw in hybrid_draws(own, 48, friction_spread=0.03)])
     assert frictions.mean() == pytest.approx(0.0, abs=1e-12)
     assert frictions.std() == pytest.approx(0.03, rel=0.25)
-    again = draws_of(own, 48)[-1]
+    again = hybrid_draws(own, 48, friction_spread=0.03)[-1]
     np.testing.assert_array_equal(posts[-1], again.rollout(strikes, 0.1).post)
 
 
 def test_mean_of_perturbed_students_is_the_student(student: Student) -> None:
     own = HybridSimulator(LearnedImpact(SEMI, student, slider_for(SEMI, 0.3)), threads=1)
     strikes = sample_strikes(SEMI, 30, np.random.default_rng(13))
-    mean = np.mean([draw.impact.model.predict(strikes).post for draw in draws_of(own, 5)], axis=0)
+    draws = hybrid_draws(own, 5, friction_spread=0.0)
+    mean = np.mean([draw.impact.model.predict(strikes).post for draw in draws], axis=0)
     np.testing.assert_allclose(mean, student.predict(strikes).post, atol=1e-9)
 
 
 def test_draws_in_mujoco_differ_in_friction_too(student: Student) -> None:
     learned = LearnedImpact(SEMI, student, slider_for(SEMI, 0.3))
     own = HybridSimulator(learned, {"striker_damping": 0.5}, sliding="mujoco", threads=1)
-    draws = draws_of(own, 4)
+    draws = hybrid_draws(own, 4, friction_spread=0.03)
     for draw in draws:
         assert draw.engine.values["ground_friction"] == pytest.approx(draw.impact.slider.friction)
         assert draw.engine.values["striker_damping"] == 0.5
@@ -180,10 +181,10 @@ def test_too_few_draws_or_a_model_that_is_always_sure_are_refused(student: Stude
     learned = LearnedImpact(SEMI, student, slider_for(SEMI, 0.3))
     for count in (1, 0, -2):
         with pytest.raises(CaromError, match=rf"^draws: expected 2 or more, got {count}$"):
-            draws_of(HybridSimulator(learned, threads=1), count)
+            hybrid_draws(HybridSimulator(learned, threads=1), count, friction_spread=0.03)
     for model in (replace(student, spread=None), Rigid(SEMI)):
-        with pytest.raises(CaromError, match=r"^a robust plan needs a model that states its uncertainty"):
-            draws_of(HybridSimulator(replace(learned, model=model), threads=1), 4)
+        with pytest.raises(CaromError, match=r"^this needs a model that states its uncertainty"):
+            hybrid_draws(HybridSimulator(replace(learned, model=model), threads=1), 4, friction_spread=0.03)
 
 
 def test_a_hybrid_survives_the_disk(hybrid: HybridModel, saved: Path) -> None:
@@ -235,7 +236,7 @@ def _set(header: dict[str, object], path: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("format", "carom-hybrid/9", r"hybrid\.json: expected format carom-hybrid/1, got carom-hybrid/9"),
+        ("format", "carom-hybrid/9", r"hybrid\.json: expected format carom-hybrid/2, got carom-hybrid/9"),
         ("sliding.friction", "rough", r"hybrid\.json is damaged: ValueError"),
         ("sliding.friction", -0.2, r"must be finite, the first two positive"),
         ("sliding.size", 0.0, r"must be finite, the first two positive"),

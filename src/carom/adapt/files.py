@@ -10,14 +10,16 @@ import numpy as np
 import torch
 
 from carom.adapt.members import Members
-from carom.adapt.model import AdaptedModel
+from carom.adapt.model import AdaptedModel, Correction
 from carom.adapt.paper import TunedModel
 from carom.adapt.process import HYPER, Standard
 from carom.distill.files import load_bases, load_tensors, read_header, save_bases, write_tensors
+from carom.distill.model import BaseModel
 from carom.errors import ModelError
-from carom.state import Impacts, Strikes
+from carom.state import Array, Impacts, Strikes
 
 CORRECTION = "correction.safetensors"
+KIND = "mixture"  #: of correction that this version makes by default
 _STRIKES = ("target_pose", "target_velocity", "striker_pose", "striker_velocity", "posture")
 
 
@@ -36,16 +38,17 @@ def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mappi
     for kind in ("posture", "contact"):
         standard: Standard = getattr(model, kind)
         tensors |= {f"{kind}.{f}": torch.as_tensor(getattr(standard, f)) for f in ("mean", "scale", "keep")}
-    members = model.members
-    tensors |= {"members.values": torch.as_tensor(members.values), "members.weights": torch.as_tensor(members.weights)}
+    for c in model.corrections:
+        for field in ("values", "weights"):
+            tensors[f"{c.base.teacher}.members.{field}"] = torch.as_tensor(getattr(c.members, field))
     write_tensors(folder / CORRECTION, tensors)
     correction = {
-        "kind": "default",
-        "hyper": model.hyper,
+        "kind": KIND,
+        "hyper": {c.base.teacher: c.hyper for c in model.corrections},
         "evidence": model.evidence,
         "names": list(model.train.names),
     }
-    save_bases(folder, [model.base], made_by=made_by, extra={"correction": correction})
+    save_bases(folder, [c.base for c in model.corrections], made_by=made_by, extra={"correction": correction})
 
 
 def load_model(folder: Path) -> AdaptedModel | TunedModel:
@@ -56,23 +59,33 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
         raise ModelError(
             f"{folder} holds a base model, not yet corrected; run: carom adapt {folder} RECORDINGS --out DIR"
         )
-    base = load_bases(folder)[0]
+    bases = load_bases(folder)
     tensors = {k: v.double().numpy() for k, v in load_tensors(folder / CORRECTION).items()}
     try:
         if correction["kind"] == "paper":
-            return TunedModel(base, tensors["values"])
-        members = Members(tensors["members.values"], tensors["members.weights"])
-        fitting = members.values.shape == (len(members.weights), len(base.parameters))
-        if not fitting or not np.isfinite(members.values).all():
-            raise ModelError(f"{folder / CORRECTION}: members do not fit the base model's parameters")
+            return TunedModel(bases[0], tensors["values"])
+        if correction["kind"] != KIND:
+            raise ModelError(
+                f"{folder} was corrected by another version of Carom ('{correction['kind']}', expected '{KIND}'): "
+                "run carom adapt again"
+            )
+        corrections = tuple(_correction(folder, base, correction, tensors) for base in bases)
         standards = {
             kind: Standard(*(tensors[f"{kind}.{f}"] for f in ("mean", "scale", "keep")))
             for kind in ("posture", "contact")
         }
         strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
         train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))
-        hyper = {name: float(correction["hyper"][name]) for name in HYPER}
-        evidence = {str(name): float(v) for name, v in correction["evidence"].items()}
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{folder} is damaged: {type(error).__name__} {error}") from error
-    return AdaptedModel(base, members, standards["posture"], standards["contact"], hyper, train, evidence)
+    return AdaptedModel(corrections, standards["posture"], standards["contact"], train)
+
+
+def _correction(folder: Path, base: BaseModel, header: Mapping[str, Any], tensors: Mapping[str, Array]) -> Correction:
+    teacher = base.teacher
+    members = Members(tensors[f"{teacher}.members.values"], tensors[f"{teacher}.members.weights"])
+    fitting = members.values.shape == (len(members.weights), len(base.parameters))
+    if not fitting or not np.isfinite(members.values).all():
+        raise ModelError(f"{folder / CORRECTION}: members do not fit the base model's parameters")
+    hyper = {name: float(header["hyper"][teacher][name]) for name in HYPER}
+    return Correction(base, members, hyper, float(header["evidence"][teacher]))

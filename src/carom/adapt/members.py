@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.stats import qmc
+from scipy.stats import qmc, truncnorm
 
 from carom.distill.frames import Frames
 from carom.distill.model import BaseModel
-from carom.scenes.parameters import from_unit
+from carom.scenes.parameters import Parameter, from_unit
 from carom.state import Array
 
 DRAWS = 4096  #: of the parameters, in each round
@@ -28,6 +28,9 @@ DEFENSIVE = 0.15  #: share of each round drawn over the whole range, so that no 
 INFLATION = 1.5  #: widening of the population between rounds
 
 
+Known = float | tuple[float, float]  #: a parameter that was identified otherwise: its value, or value and sd
+
+
 @dataclass(frozen=True)
 class Members:
     """Weighted parameters of a base model."""
@@ -37,7 +40,7 @@ class Members:
 
 
 def plausible_members(
-    base: BaseModel, frames: Frames, local: Array, *, fixed: Mapping[str, float], seed: int
+    base: BaseModel, frames: Frames, local: Array, *, fixed: Mapping[str, Known], seed: int
 ) -> Members:
     """The population of a base model, given scaled outcomes `local` [N, 3] of strikes in `frames`.
 
@@ -52,7 +55,7 @@ def plausible_members(
         values = from_unit(parameters, unit)
         for i, p in enumerate(parameters):
             if p.name in fixed:
-                values[:, i] = np.clip(fixed[p.name], p.low, p.high)
+                values[:, i] = _known_values(fixed[p.name], unit[:, i], p)
         misfit = ((outcomes(base, frames, values) - local) ** 2).sum((1, 2))
         weights, sharpness = _temper(misfit, log_density, limit)
         if sharpness >= limit or turn == ROUNDS - 1:
@@ -60,6 +63,16 @@ def plausible_members(
         unit, log_density = _draw_again(unit, weights, rng)
     keep = np.argsort(-weights)[:KEPT]
     return Members(values[keep], weights[keep] / weights[keep].sum())
+
+
+def _known_values(known: Known, unit: Array, parameter: Parameter) -> Array:
+    """Values [N] of a parameter that was identified otherwise: all the same, or spread as its sd says."""
+    value, std = known if isinstance(known, tuple) else (known, 0.0)
+    value = float(np.clip(value, parameter.low, parameter.high))
+    if std <= 0:
+        return np.full(len(unit), value)
+    low, high = ((bound - value) / std for bound in (parameter.low, parameter.high))
+    return np.asarray(truncnorm.ppf(unit, low, high, loc=value, scale=std))
 
 
 def outcomes(base: BaseModel, frames: Frames, values: Array) -> Array:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from carom.adapt.members import Members, outcomes, plausible_members
+from carom.adapt.members import Known, Members, outcomes, plausible_members
 from carom.adapt.process import (
     CONTACT_FLOORS,
     POSTURE_FLOORS,
@@ -27,6 +27,7 @@ from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
 FAITHFUL = 0.9  #: in-simulator accuracy, relative to the best base model's, below which one is not considered
+NEGLIGIBLE = 5.0  #: [nat] of evidence behind the best, from where on a correction is left out
 CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
 
 
@@ -46,68 +47,105 @@ class ImpactModel(Protocol):
 
 
 @dataclass(frozen=True)
-class AdaptedModel:
-    """A base model corrected with real impacts: Carom's default impact model."""
+class Correction:
+    """One base model with what the real impacts say about it."""
 
     base: BaseModel
     members: Members
-    posture: Standard
-    contact: Standard
     hyper: dict[str, float]
-    train: Impacts
-    evidence: dict[str, float]  #: logarithm of each teacher's evidence; the base model is the one with the greatest
+    evidence: float  #: logarithm of the impacts' probability [nat]
 
-    @property
-    def scene(self) -> StrikeScene:
-        return self.base.scene
-
-    def predict(self, strikes: Strikes) -> Prediction:
-        """Outcomes of strikes, with their uncertainty."""
-        training = self._training()
-        parts = [self._predict(strikes[i : i + CHUNK], training) for i in range(0, max(len(strikes), 1), CHUNK)]
-        return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
-
-    def _predict(self, strikes: Strikes, training: tuple[Points, Array, Array]) -> Prediction:
-        known, local, measured = training
-        frames = contact_frames(self.scene, strikes)
-        mean, covariance = condition(self.hyper, known, local, measured, self._points(frames, strikes))
-        std = _world_std(self.scene, frames, covariance)
-        return Prediction(to_world(self.scene, frames, mean), std, within_learned(self.scene, frames))
-
-    def _training(self) -> tuple[Points, Array, Array]:
-        frames = contact_frames(self.scene, self.train.strikes)
-        local = to_local(self.scene, frames, self.train.post)
-        return self._points(frames, self.train.strikes), local, measured_variance(self.scene, frames, self.train)
-
-    def _points(self, frames: Frames, strikes: Strikes) -> Points:
+    def points(self, frames: Frames, strikes: Strikes, posture: Standard, contact: Standard) -> Points:
+        """Strikes as this correction's process sees them."""
         out, weights = outcomes(self.base, frames, self.members.values), self.members.weights
         mean = np.einsum("m,mnc->nc", weights, out)
         deviation = np.sqrt(weights)[:, None, None] * (out - mean)
-        posture = self.posture.apply(posture_columns(frames, strikes))
-        return Points(mean, deviation, posture, self.contact.apply(contact_columns(self.scene, frames)))
+        columns = contact_columns(self.base.scene, frames)
+        own = posture.apply(posture_columns(frames, strikes))
+        return Points(mean, deviation, own, contact.apply(columns), columns[:, :2], columns[:, 4:])
+
+
+@dataclass(frozen=True)
+class AdaptedModel:
+    """Base models corrected with real impacts, each weighed by its evidence: Carom's default impact model."""
+
+    corrections: tuple[Correction, ...]  #: greatest evidence first
+    posture: Standard
+    contact: Standard
+    train: Impacts
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self.best.base.scene
+
+    @property
+    def best(self) -> Correction:
+        return self.corrections[0]
+
+    @property
+    def evidence(self) -> dict[str, float]:
+        """Logarithm of each teacher's evidence [nat]."""
+        return {c.base.teacher: c.evidence for c in self.corrections}
+
+    @property
+    def weights(self) -> Array:
+        """How much each correction counts [C]: the probability of its teacher, given the impacts."""
+        odds = np.exp([c.evidence - self.best.evidence for c in self.corrections])
+        return np.asarray(odds / odds.sum())
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        """Outcomes of strikes, with their uncertainty."""
+        frames = contact_frames(self.scene, self.train.strikes)
+        local = to_local(self.scene, frames, self.train.post)
+        measured = measured_variance(self.scene, frames, self.train)
+        known = [c.points(frames, self.train.strikes, self.posture, self.contact) for c in self.corrections]
+        parts = [
+            self._predict(strikes[i : i + CHUNK], known, local, measured) for i in range(0, max(len(strikes), 1), CHUNK)
+        ]
+        return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
+
+    def _predict(self, strikes: Strikes, known: list[Points], local: Array, measured: Array) -> Prediction:
+        frames = contact_frames(self.scene, strikes)
+        means, covariances = [], []
+        for correction, training in zip(self.corrections, known, strict=True):
+            asked = correction.points(frames, strikes, self.posture, self.contact)
+            mean, covariance = condition(correction.hyper, training, local, measured, asked)
+            means.append(mean)
+            covariances.append(covariance)
+        mean = np.einsum("c,cni->ni", self.weights, means)
+        apart = np.array(means) - mean  # where the teachers disagree, the outcome is uncertain
+        covariance = np.einsum("c,cnij->nij", self.weights, covariances)
+        covariance += np.einsum("c,cni,cnj->nij", self.weights, apart, apart)
+        std = _world_std(self.scene, frames, covariance)
+        return Prediction(to_world(self.scene, frames, mean), std, within_learned(self.scene, frames))
 
 
 def adapt(
-    bases: Sequence[BaseModel], impacts: Impacts, *, fixed: Mapping[str, float] | None = None, seed: int = 0
+    bases: Sequence[BaseModel],
+    impacts: Impacts,
+    *,
+    fixed: Mapping[str, Known] | None = None,
+    seed: int = 0,
 ) -> AdaptedModel:
-    """Correct a base model with real impacts; `fixed` parameters were identified otherwise.
+    """Correct base models with real impacts; `fixed` parameters were identified otherwise (value, or with its sd).
 
-    Given base models of several teachers, each that learned its teacher well is corrected, and the one with the
-    greatest evidence for the impacts is returned: the ten samples themselves choose the teacher.
+    Each base model that learned its teacher well is corrected, and counts by its evidence for the impacts: the ten
+    samples themselves choose between the teachers, or leave the choice open.
     """
     scene = check_usable(bases, impacts)
     frames = contact_frames(scene, impacts.strikes)
     local, measured = to_local(scene, frames, impacts.post), measured_variance(scene, frames, impacts)
     posture = standardise(posture_columns(frames, impacts.strikes), POSTURE_FLOORS)
     contact = standardise(contact_columns(scene, frames), CONTACT_FLOORS)
-    evidence: dict[str, float] = {}
-    found: list[AdaptedModel] = []
+    found: list[Correction] = []
     for base in faithful(bases):
         members = plausible_members(base, frames, local, fixed=fixed or {}, seed=seed)
-        draft = AdaptedModel(base, members, posture, contact, {}, impacts, {})
-        hyper, evidence[base.teacher] = fit_hyper(draft._points(frames, impacts.strikes), local, measured)
-        found.append(AdaptedModel(base, members, posture, contact, hyper, impacts, evidence))
-    return max(found, key=lambda model: evidence[model.base.teacher])
+        draft = Correction(base, members, {}, 0.0)
+        hyper, evidence = fit_hyper(draft.points(frames, impacts.strikes, posture, contact), local, measured)
+        found.append(replace(draft, hyper=hyper, evidence=evidence))
+    found.sort(key=lambda c: -c.evidence)
+    likely = [c for c in found if c.evidence > found[0].evidence - NEGLIGIBLE]
+    return AdaptedModel(tuple(likely), posture, contact, impacts)
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:

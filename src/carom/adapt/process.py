@@ -1,7 +1,8 @@
 """The Gaussian process that corrects the members' prediction with the recordings, in closed form.
 
-Its covariance has three parts. How the members differ: if one strike spins more than expected, which others
-would too? A linear term in where and how it hits and in what the planar picture leaves out (height and lean of
+Its covariance has four parts. How the members differ: if one strike spins more than expected, which others
+would too? How strong a blow is here rather than there, at this speed rather than that: no surface is the same all
+around. A linear term in where and how it hits and in what the planar picture leaves out (height and lean of
 the tool, its spin). A smooth term for what no parameter can express. Few amplitudes, fitted to the training
 samples' evidence.
 """
@@ -23,9 +24,13 @@ HYPER = {
     "simulator": (0.0, 0.7),  # factor on the covariance of the members
     "linear": (2 * np.log(0.03), 1.4),
     "smooth": (2 * np.log(0.08), 1.4),
+    "place": (2 * np.log(0.05), 1.4),  # relative change of a blow's strength around the outline
+    "pace": (2 * np.log(0.05), 1.4),  # and with the speed
     "noise": (2 * np.log(0.04), 1.0),
     "length": (np.log(1.5), 0.4),  # of the smooth term, in standard deviations of its inputs
 }
+PLACE = 1.0  #: way along the outline over which a blow's strength changes, over the radius of gyration
+PACE = 0.7  #: change of the speed's logarithm over which it does
 POSTURE_WEIGHT = 0.5  #: of posture in the smooth term's distance: it matters, but less than where and how it hits
 
 
@@ -50,6 +55,8 @@ class Points:
     deviation: Array  #: [M, N, 3] their deviations from it, times the root of their weights
     posture: Array  #: [N, L] standardised
     contact: Array  #: [N, S] standardised
+    place: Array  #: [N, 2] contact point over the radius of gyration
+    pace: Array  #: [N, 1] logarithm of the speed
 
 
 def posture_columns(frames: Frames, strikes: Strikes) -> Array:
@@ -87,7 +94,14 @@ def kernel(hyper: dict[str, float], a: Points, b: Points) -> Array:
     distance += POSTURE_WEIGHT**2 * _squared_distance(a.posture, b.posture)
     shared = np.exp(hyper["linear"]) * (a.posture @ b.posture.T + a.contact @ b.contact.T)
     shared += np.exp(hyper["smooth"]) * np.exp(-0.5 * distance / np.exp(2 * hyper["length"]))
-    return np.asarray(simulator + np.kron(shared, np.eye(3)))
+    return np.asarray(simulator + np.kron(shared, np.eye(3)) + _blow(hyper, a, b))
+
+
+def _blow(hyper: dict[str, float], a: Points, b: Points) -> Array:
+    """A blow's strength that varies over the outline and with the speed: covariance [3N, 3M]."""
+    gain = np.exp(hyper["place"]) * np.exp(-0.5 * _squared_distance(a.place, b.place) / PLACE**2)
+    gain += np.exp(hyper["pace"]) * np.exp(-0.5 * _squared_distance(a.pace, b.pace) / PACE**2)
+    return np.asarray(np.einsum("nm,ni,mj->nimj", gain, a.mean, b.mean).reshape(3 * len(a.mean), 3 * len(b.mean)))
 
 
 def _squared_distance(a: Array, b: Array) -> Array:
@@ -129,5 +143,7 @@ def condition(
     prior = np.exp(hyper["simulator"]) * np.einsum("mic,mid->icd", asked.deviation, asked.deviation)
     size = (asked.posture**2).sum(-1) + (asked.contact**2).sum(-1)
     shared = np.exp(hyper["linear"]) * size + np.exp(hyper["smooth"]) + noise
+    gain = np.exp(hyper["place"]) + np.exp(hyper["pace"])
+    prior = prior + gain * np.einsum("nc,nd->ncd", asked.mean, asked.mean)
     covariance = prior + shared[:, None, None] * np.eye(3) - np.einsum("tic,tid->icd", explained, explained)
     return asked.mean + correction.reshape(-1, 3), covariance

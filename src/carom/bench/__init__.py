@@ -10,7 +10,7 @@ from carom.errors import CaromError, unknown_name
 if TYPE_CHECKING:
     from carom.bench.results import Results
 
-NAMES = ("distill", "impact-accuracy", "planning", "planning-time", "robot-hits", "speed")
+NAMES = ("distill", "impact-accuracy", "planning", "planning-time", "robot-hits", "routes", "speed")
 
 
 def run_benchmark(name: str, **options: Any) -> Results:
@@ -19,6 +19,10 @@ def run_benchmark(name: str, **options: Any) -> Results:
         raise CaromError(unknown_name("benchmark", name, NAMES))
     from carom.bench import distillation, impact_accuracy, planning, planning_time, robot_hits, speed
 
+    if name == "routes":  # policies are an extra
+        from carom.bench import routes
+
+        return routes.run(**options)
     runs: dict[str, Callable[..., Results]] = {
         "distill": distillation.run,
         "impact-accuracy": impact_accuracy.run,

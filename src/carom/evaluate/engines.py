@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from carom.adapt import adapt
+from carom.adapt.members import Known
 from carom.adapt.model import Prediction
 from carom.evaluate.baselines import Scratch
 from carom.evaluate.methods import Lesson
@@ -32,7 +33,8 @@ def mujoco_simulator(lesson: Lesson, *, threads: int = 0) -> MujocoSimulator:
 def hybrid_simulator(lesson: Lesson, recordings: Recordings, *, threads: int = 0) -> HybridSimulator:
     """Carom's hybrid, asked directly: the corrected model itself, without its student."""
     sliding, departures = sliding_from(recordings, lesson.scene)
-    impact = adapt(lesson.bases, departures.applied_to(lesson.train), fixed=lesson.fixed, seed=lesson.seed)
+    fixed: dict[str, Known] = {**lesson.fixed, **sliding.mass_centre()}
+    impact = adapt(lesson.bases, departures.applied_to(lesson.train), fixed=fixed, seed=lesson.seed)
     learned = LearnedImpact(lesson.scene, impact, sliding.slider(lesson.scene), sliding.lag)
     return HybridSimulator(learned, lesson.fixed, threads=threads)
 

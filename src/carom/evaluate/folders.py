@@ -96,7 +96,7 @@ def evaluate_folders(
 
     scores = compare(lesson, test_impacts, methods=methods, progress=step)
     adapted = adapt(bases, lesson_impacts, fixed=lesson.fixed, seed=seed)
-    found = by_gradient(adapted.base, lesson_impacts, fixed=dict(lesson.fixed), seed=seed, preset="default")
+    found = by_gradient(adapted.best.base, lesson_impacts, fixed=dict(lesson.fixed), seed=seed, preset="default")
     sections = report_sections(scene, scores, lesson_impacts, test_impacts, adapted, [*bases, paper], found, note)
     path = write_report(
         out / "report.html",
@@ -169,7 +169,7 @@ def report_sections(
             f"Scene **{scene.name}**: {len(train)} strikes to learn from, {len(test)} others to predict from what was "
             "recorded before their contact. Errors are in the kinetic-energy norm (vx, vy, k*wz), "
             f"k = {1000 * scene.gyration_radius:.1f} mm.",
-            f"Carom learned from the teacher `{adapted.base.teacher}` "
+            f"Carom learned most from the teacher `{adapted.best.base.teacher}` "
             f"(evidence {', '.join(f'{k}: {v:.1f}' for k, v in adapted.evidence.items())} nat).",
         ) if p)),
         Table("Methods side by side", columns, tuple(rows), note="accuracy@a: share of strikes with error < a",

@@ -17,7 +17,6 @@ from carom.recordings.strikes import first_strike
 from carom.report import Figure, Section, motion
 from carom.scenes.strike import StrikeScene
 from carom.simulate.contract import Simulator
-from carom.simulate.hybrid import HybridSimulator
 from carom.simulate.model import ENGINES, load_hybrid
 from carom.simulate.uncertain import draws_of
 from carom.state import Array, rotate
@@ -49,9 +48,7 @@ def plan_from_model(
     simulator = hybrid.simulator(engine, threads=threads)
     several: Simulator | list[Simulator] = simulator
     if robust:
-        if not isinstance(simulator, HybridSimulator):
-            raise CaromError("--robust needs the hybrid's uncertainty: use --simulator hybrid or hybrid-mujoco")
-        several = list(draws_of(simulator, DRAWS, seed=seed))
+        several = draws_of(hybrid, DRAWS, engine=engine, seed=seed, threads=threads)
     space = strike_space(hybrid.scene, np.asarray(start, dtype=np.float64), speed=speed)
     plan = plan_strike(
         several, space, np.asarray(wanted, dtype=np.float64), method=method, budget=budget, tolerance=tolerance,

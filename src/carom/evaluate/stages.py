@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carom.adapt import adapt, fine_tune
+from carom.adapt import Correction, adapt, fine_tune
 from carom.adapt.files import load_model, save_model
 from carom.distill.files import load_bases
 from carom.distill.frames import contact_frames, to_local
@@ -154,7 +154,8 @@ def adapt_to(
     else:
         adapted = adapt(bases, impacts, fixed=fixed, seed=seed)
         save_model(out, adapted, made_by=made_by)
-        facts |= {"teacher": adapted.base.teacher, "evidence": adapted.evidence, **member_facts(adapted)}
+        teachers = {c.base.teacher: float(w) for c, w in zip(adapted.corrections, adapted.weights, strict=True)}
+        facts |= {"teachers": teachers, "evidence": adapted.evidence, **member_facts(adapted.best)}
         facts |= _add_hybrid(out, bases, impacts, recordings, fixed=fixed, seed=seed, made_by=made_by)
     progress("adapt", 2, 2)
     return facts
@@ -174,13 +175,14 @@ def _add_hybrid(
     return {"sliding": sliding, "student_relative_difference": hybrid.student.fidelity}
 
 
-def member_facts(adapted: Any) -> dict[str, Any]:
-    """What the members agree on: weighted median and 90 % interval of each parameter."""
+def member_facts(correction: Correction) -> dict[str, Any]:
+    """What the members of a correction agree on: weighted median and 90 % interval of each parameter."""
     facts: dict[str, Any] = {}
-    for i, p in enumerate(adapted.base.parameters):
-        order = np.argsort(adapted.members.values[:, i])
-        share = np.cumsum(adapted.members.weights[order])
-        low, middle, high = (adapted.members.values[order, i][np.searchsorted(share, q)] for q in (0.05, 0.5, 0.95))
+    for i, p in enumerate(correction.base.parameters):
+        values, weights = correction.members.values[:, i], correction.members.weights
+        order = np.argsort(values)
+        share = np.cumsum(weights[order])
+        low, middle, high = (values[order][np.searchsorted(share, q)] for q in (0.05, 0.5, 0.95))
         facts[p.name] = {"value": float(middle), "low": float(low), "high": float(high), "unit": p.unit}
     return facts
 

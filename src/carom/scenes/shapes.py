@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ class Shape:
         if self.kind == "extruded":
             check_convex(np.asarray(self.outline, dtype=float), "extruded")
 
-    @property
+    @cached_property
     def planar_outline(self) -> Array:
         """Outline seen from above [V, 2], counter-clockwise, in the body's frame [m]."""
         if self.kind == "box":
@@ -67,7 +68,7 @@ class Shape:
             angle = np.linspace(0.0, 2 * np.pi, 2 * ARC_SEGMENTS, endpoint=False)
         return radius * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
 
-    @property
+    @cached_property
     def full_height(self) -> float:
         """Extent along z [m]."""
         if self.kind == "box":
@@ -102,14 +103,14 @@ class Body:
         if self.mass is not None and not (np.isfinite(self.mass) and self.mass > 0):
             raise SceneError(f"body '{self.name}': mass must be positive [kg], got {self.mass}")
 
-    @property
+    @cached_property
     def planar_com(self) -> Array:
         """Centre of mass seen from above, in the body's frame [2] [m]."""
         if self.com is not None:
             return np.asarray(self.com[:2], dtype=float)
         return np.zeros(2) if self.shape is None else polygon_properties(self.shape.planar_outline)[1]
 
-    @property
+    @cached_property
     def gyration_radius(self) -> float:
         """Radius of gyration k about the vertical through the centre of mass [m]: the error norm's lever."""
         if self.inertia is not None and self.mass is not None:

@@ -24,7 +24,8 @@ from carom.state import Array, Impacts
 CLEAR = 0.05  #: [s] after first motion from where on the slide is compared: before, a striker may still push
 INSTANTS = 24  #: at which a slide is compared
 LONGEST = 3.0  #: [s] of a record that are compared
-NOISE = 0.003  #: [m] scatter of a recorded path around a slide that no friction law explains; yaw: over k
+QUIETEST = 0.0003  #: [m] the least scatter that is believed
+NOISE = 0.003  #: [m] scatter of a recorded path around a slide that no friction law explains, at most; yaw: over k
 ROUNDS = 12
 #: logarithm of friction, viscosity [s/m], logarithm of the patch's size, lag [s], centre of mass over the target's size
 #: (2): prior standard deviations
@@ -46,12 +47,18 @@ class Sliding:
     lag: float  #: by which targets set out later than at first motion, as an instant impact would have it [s]
     com_x: float = 0.0  #: actual centre of mass, from the declared one, in the target's frame [m]
     com_y: float = 0.0  #: [m]
+    friction_std: float = 0.0  #: standard error of the friction [1]
+    com_std: float = 0.0  #: standard error of each coordinate of the centre of mass [m]
     residual: float = float("nan")  #: rms distance between recorded and fitted slides, turning included [m]
 
     def slider(self, scene: StrikeScene) -> Slider:
         """The slider of a scene's target with these."""
         offset = (self.com_x, self.com_y)
         return slider_for(scene, self.friction, viscosity=self.viscosity, size=self.size, offset=offset)
+
+    def mass_centre(self) -> dict[str, tuple[float, float]]:
+        """Where the slides put the centre of mass: parameters of the impact with their standard errors [m]."""
+        return {"com_x": (self.com_x, self.com_std), "com_y": (self.com_y, self.com_std)} if self.com_std > 0 else {}
 
 
 @dataclass(frozen=True)
@@ -95,11 +102,11 @@ def sliding_from(
     return _fit(scene, tracks, np.array([np.log(slides.friction), 0.0, wide, 0.0, 0.0, 0.0]))
 
 
-def _sliding(scene: StrikeScene, theta: Array, residual: float = float("nan")) -> Sliding:
+def _sliding(scene: StrikeScene, theta: Array) -> Sliding:
     """What the parameters [6] of a fit stand for."""
     extent = float(np.ptp(scene.outline.vertices, axis=0).min())
     friction, viscosity, size, lag, x, y = (float(v) for v in theta)
-    return Sliding(float(np.exp(friction)), viscosity, float(np.exp(size)), lag, extent * x, extent * y, residual)
+    return Sliding(float(np.exp(friction)), viscosity, float(np.exp(size)), lag, extent * x, extent * y)
 
 
 def _tracks(recordings: Recordings) -> _Tracks:
@@ -138,14 +145,45 @@ def _paths(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array) -
 
 
 def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, Departures]:
+    """The slides' parameters and velocities; recordings that turn out quieter than `NOISE` are trusted more."""
+    used = tracks.weight.sum(axis=1)
+    theta, velocity, noise = prior, tracks.velocity, NOISE
+    for _ in range(2):
+        theta, velocity = _descend(scene, theta, velocity, tracks, prior, noise)
+        scale = np.array([1.0, 1.0, scene.gyration_radius]) / noise
+        residual, by_theta, by_velocity = _derivatives(scene, theta, tracks, velocity, scale)
+        weight = _huber(residual, tracks)
+        misfit = (weight * (residual**2).sum(-1)).sum(axis=1) / np.maximum(3 * used - 3, 1)
+        quiet, noise = noise, float(np.clip(noise * np.sqrt(np.median(misfit)), QUIETEST, noise))
+        if noise > 0.7 * quiet:
+            break
+    # neighbouring instants err alike: a slide of many samples is worth a few independent ones
+    inflated = np.maximum(misfit, 1.0) * used / 6
+    own, mixed, shared = _information(by_theta, by_velocity, weight / inflated[:, None])
+    alone = np.linalg.inv(own)
+    lever = np.einsum("nij,njk->nik", alone, mixed)  # how a velocity follows the shared parameters
+    reduced = shared - np.einsum("nij,nik->jk", mixed, lever)
+    covariance = np.linalg.inv(reduced + np.diag(PRIOR**-2))
+    error = np.sqrt(np.diag(covariance))
+    variance = np.einsum("nii->ni", alone + np.einsum("nij,jk,nlk->nil", lever, covariance, lever))
+    found = _sliding(scene, theta)
+    rms = quiet * float(np.sqrt((tracks.weight * (residual**2).sum(-1)).sum() / (tracks.weight.sum())))
+    extent = float(np.ptp(scene.outline.vertices, axis=0).min())
+    stated = replace(
+        found, friction_std=found.friction * float(error[0]), com_std=extent * float(error[4:].max()), residual=rms
+    )
+    return stated, Departures(tracks.names, velocity, np.sqrt(variance))
+
+
+def _descend(
+    scene: StrikeScene, theta: Array, velocity: Array, tracks: _Tracks, prior: Array, noise: float
+) -> tuple[Array, Array]:
     """Gauss-Newton over the shared parameters and every strike's velocity at once; the latter are eliminated."""
-    scale = np.array([1.0, 1.0, scene.gyration_radius]) / NOISE
-    theta, velocity = prior.copy(), tracks.velocity.copy()
+    scale = np.array([1.0, 1.0, scene.gyration_radius]) / noise
     damping, best = 1e-2, np.inf
-    weight = tracks.weight
     for _ in range(ROUNDS):
         residual, by_theta, by_velocity = _derivatives(scene, theta, tracks, velocity, scale)
-        weight = tracks.weight / np.maximum(np.linalg.norm(residual, axis=-1) / 3.0, 1.0)  # Huber: beyond 3 noises
+        weight = _huber(residual, tracks)
         step, steps = _solve(residual, by_theta, by_velocity, weight, prior - theta, damping)
         trial = np.clip(theta + step, *LIMITS)
         moved = velocity + steps
@@ -154,14 +192,19 @@ def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, De
             theta, velocity, best, damping = trial, moved, cost, damping / 5
         else:
             damping *= 10
-    residual, _, by_velocity = _derivatives(scene, theta, tracks, velocity, scale)
-    used = tracks.weight.sum(axis=1)
-    misfit = (weight * (residual**2).sum(-1)).sum(axis=1) / np.maximum(3 * used - 3, 1)
-    information = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_velocity) + 1e-9 * np.eye(3)
-    # neighbouring instants err alike: a slide of many samples is worth a few independent ones
-    variance = np.einsum("nii->ni", np.linalg.inv(information)) * np.maximum(misfit, 1.0)[:, None] * (used / 6)[:, None]
-    rms = NOISE * float(np.sqrt((tracks.weight * (residual**2).sum(-1)).sum() / (tracks.weight.sum())))
-    return _sliding(scene, theta, rms), Departures(tracks.names, velocity, np.sqrt(variance))
+    return theta, velocity
+
+
+def _huber(residual: Array, tracks: _Tracks) -> Array:
+    """Weights of the instants [N, T]: those further off than 3 noises count less."""
+    return np.asarray(tracks.weight / np.maximum(np.linalg.norm(residual, axis=-1) / 3.0, 1.0))
+
+
+def _information(by_theta: Array, by_velocity: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Blocks of the normal equations: of each strike's velocity [N, 3, 3], with the shared ones [N, 3, 6], of those."""
+    own = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_velocity) + 1e-9 * np.eye(3)
+    mixed = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_theta)
+    return own, mixed, np.einsum("nt,ntci,ntcj->ij", weight, by_theta, by_theta)
 
 
 def _cost(scene: StrikeScene, theta: Array, tracks: _Tracks, velocity: Array, scale: Array, prior: Array) -> float:
@@ -195,10 +238,8 @@ def _solve(
     residual: Array, by_theta: Array, by_velocity: Array, weight: Array, pull: Array, damping: float
 ) -> tuple[Array, Array]:
     """A damped Gauss-Newton step: each strike's velocity only meets the shared parameters, so it drops out first."""
-    own = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_velocity)
-    own += damping * np.einsum("nii->ni", own)[:, :, None] * np.eye(3) + 1e-9 * np.eye(3)
-    cross = np.einsum("nt,ntci,ntcj->nij", weight, by_velocity, by_theta)
-    shared = np.einsum("nt,ntci,ntcj->ij", weight, by_theta, by_theta)
+    own, cross, shared = _information(by_theta, by_velocity, weight)
+    own += damping * np.einsum("nii->ni", own)[:, :, None] * np.eye(3)
     shared += damping * np.diag(np.diag(shared)) + np.diag(PRIOR**-2)
     right_own = -np.einsum("nt,ntci,ntc->ni", weight, by_velocity, residual)
     right = -np.einsum("nt,ntci,ntc->i", weight, by_theta, residual) + pull / PRIOR**2

@@ -32,7 +32,7 @@ from carom.state import Impacts
 
 FOLDER = "hybrid"  #: inside the folder of the corrected model
 HEADER, NETWORKS = "hybrid.json", "student.safetensors"
-FORMAT = "carom-hybrid/1"
+FORMAT = "carom-hybrid/2"
 ENGINES = ("hybrid", "hybrid-mujoco", "mujoco", "mjx")
 
 
@@ -83,7 +83,7 @@ def make_hybrid(
     scene = bases[0].scene
     sliding, departures = sliding_from(recordings, scene)
     outcomes = departures.applied_to(impacts)
-    impact = adapt(bases, outcomes, fixed=fixed, seed=seed)
+    impact = adapt(bases, outcomes, fixed={**fixed, **sliding.mass_centre()}, seed=seed)
     student = teach(impact, posture=impacts.strikes.posture.mean(axis=0), seed=seed, steps=steps)
     return HybridModel(impact, student, sliding, engine_values(bases, outcomes, fixed=fixed, seed=seed))
 
@@ -115,7 +115,7 @@ def save_hybrid(folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any]
         "sliding": asdict(hybrid.sliding),
         "engine_values": dict(hybrid.values),
         "student_relative_difference": hybrid.student.fidelity,
-        "units": {"viscosity": "s/m", "lag": "s", "residual": "m"},
+        "units": {"viscosity": "s/m", "lag": "s", "com_x": "m", "com_y": "m", "com_std": "m", "residual": "m"},
     }
     atomically(place / HEADER, lambda stream: stream.write(json.dumps(header, indent=1).encode()))
 

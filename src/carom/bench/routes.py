@@ -1,0 +1,132 @@
+"""`carom bench routes` (Table VI of CLASH): policies trained in a simulator, tried on a stand-in reality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
+from carom.bench.planning import TRAIN, hybrid_of, learned
+from carom.bench.results import Results, new_results, summarise
+from carom.envs.batch import engine_strike
+from carom.envs.routes import ROUTES
+from carom.evaluate.engines import mujoco_simulator
+from carom.evaluate.policies import DRAWS, SHAPE, standin_strike, train_policy
+from carom.loop import standin
+from carom.simulate.contract import Simulator
+from carom.simulate.uncertain import draws_of
+from carom.train import Preset, preset_of, run_trials
+
+SETTING = "nylon-low"  #: the stand-in on which policies are tried
+METHODS = ("hybrid", "hybrid-randomised", "mujoco")
+STEPS, TRIALS = 200_000, 100
+TOGETHER = 32  #: environments that the paper's preset steps together here, with as many updates: one per transition
+PAPER = ("hybrid", "mujoco")  #: simulators in which the paper's preset is run, with one seed
+Progress = Callable[[str, int, int], None]
+
+
+def run(
+    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
+) -> Results:
+    """Every training seed learns from ten other strikes, trains anew, and is tried 100 times on every route."""
+    draws, samples = draws or 3, samples or 60_000
+    settings = {"samples": samples, "seed": seed, "steps": STEPS, "trials": TRIALS, "setting": SETTING}
+    pieces = Checkpoint(out / "routes.jsonl", settings)
+    work = [
+        (f"{method}/{draw}/{preset}", partial(_piece, method, draw, preset, samples, out, seed, threads, progress))
+        for draw, method, preset in jobs(draws)
+    ]
+    values, seconds = run_pieces(pieces, work, progress)
+    return new_results(
+        "routes",
+        command=f"carom bench routes --draws {draws} --samples {samples}",
+        rows=summarise([*values, *_averages(values)]),
+        seconds=seconds,
+        notes=(
+            f"Stand-in reality ({SETTING}; not MuJoCo, not a laboratory), semi-cylinder. SAC, {STEPS} transitions, "
+            f"{draws} training seeds; each learned its simulator from {TRAIN} other strikes; {TRIALS} trials per route "
+            "and seed. Mean and standard deviation over seeds; -low and -high are the ends of a 95 % interval of the "
+            "mean over seeds (Student's t).",
+            "hybrid, hybrid-randomised, mujoco: the preset `fast`. -paper-preset: Stable-Baselines3's defaults, one "
+            f"update for each transition ({TOGETHER} environments stepped together), one seed.",
+            "in-simulator: the same policies tried in the simulator they were trained in.",
+        ),
+    )
+
+
+def jobs(draws: int) -> list[tuple[int, str, str]]:
+    """(seed, simulator, preset) of each training."""
+    fast = [(draw, method, "fast") for draw in range(draws) for method in METHODS]
+    return [*fast, *((0, method, "paper") for method in PAPER)]
+
+
+def _preset(name: str) -> Preset:
+    chosen = preset_of(name, "sac")
+    return replace(chosen, envs=TOGETHER, updates=TOGETHER) if name == "paper" else chosen
+
+
+def _engines(
+    method: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
+) -> tuple[Simulator, Sequence[Simulator]]:
+    """The simulator learned from one set of strikes, and what is trained in: itself, or as it could also be."""
+    lesson, recordings = learned(SHAPE, draw, samples, out, seed, threads, progress)
+    if method == "mujoco":
+        engine: Simulator = mujoco_simulator(lesson, threads=threads)
+        return engine, [engine]
+    model = hybrid_of(lesson, recordings)
+    engine = model.simulator("hybrid", threads=threads)
+    if method == "hybrid":
+        return engine, [engine]
+    return engine, draws_of(model, DRAWS, seed=seed + draw, threads=threads)
+
+
+def _piece(
+    method: str, draw: int, preset: str, samples: int, out: Path, seed: int, threads: int, progress: Progress
+) -> Rows:
+    """One policy: trained (or gone on with), then tried on the stand-in and in its own simulator."""
+    engine, trained_in = _engines(method, draw, samples, out, seed, threads, progress)
+    policy = train_policy(
+        out / "routes" / f"{method}-{draw}-{preset}", trained_in, steps=STEPS, preset=_preset(preset), seed=seed + draw,
+        progress=progress, made_by={"simulator": method, "samples": samples, "draw": draw},
+    )  # fmt: skip
+    name = method if preset == "fast" else f"{method}-{preset}-preset"
+    reality = standin_strike(standin(SETTING, SHAPE, seed=seed + 1), seed=seed + 100 * draw)
+    rows: Rows = []
+
+    def add(setting: str, metric: str, value: float) -> None:
+        rows.append({"setting": setting, "method": name, "metric": metric, "value": value})
+
+    for number, route in ROUTES.items():
+        for prefix, strike in (("", reality), ("in-simulator-", engine_strike(engine))):
+            rates = run_trials(policy, strike, engine.scene, route, trials=TRIALS, seed=seed + 1000 * draw).rates()
+            add(f"route-{number}", f"{prefix}success-rate", rates.success.value)
+            add(f"route-{number}", f"{prefix}subgoal-rate", rates.subgoals.value)
+    for part, spent in policy.made_by["timing"].items():
+        add("training", f"{part}-s", float(spent))
+    return rows
+
+
+def _averages(values: Rows) -> Rows:
+    """Success averaged over the routes, seed by seed, and the ends of each rate's 95 % interval over seeds."""
+    found: Rows = []
+    rates: dict[tuple[str, str, str], list[float]] = {}
+    for row in values:
+        if str(row["metric"]) in ("success-rate", "subgoal-rate"):
+            rates.setdefault((row["setting"], row["method"], row["metric"]), []).append(float(row["value"]))
+    for method in dict.fromkeys(m for _, m, _ in rates):
+        own = [v for (_, m, metric), v in rates.items() if m == method and metric == "success-rate"]
+        for mean in np.mean(own, axis=0).tolist():
+            found.append({"setting": "all-routes", "method": method, "metric": "success-rate", "value": mean})
+    for (setting, method, metric), each in rates.items():
+        if len(each) > 1:
+            half = float(t.ppf(0.975, len(each) - 1) * np.std(each, ddof=1) / np.sqrt(len(each)))
+            mean = float(np.mean(each))
+            for name, end in (("low", max(0.0, mean - half)), ("high", min(1.0, mean + half))):
+                found.append({"setting": setting, "method": method, "metric": f"{metric}-{name}", "value": end})
+    return found

@@ -1,0 +1,57 @@
+"""The `carom` command: one sub-command per stage, in the order in which data flows. No logic of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+import carom
+from carom.cli import learn, measure, use
+from carom.errors import CaromError
+
+app = typer.Typer(
+    help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
+    "Stages, in the order in which data flows: check -> identify -> distill -> adapt -> predict -> plan | train -> "
+    "rollout; evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+UsageMistake: Any = typer.BadParameter.__mro__[2]  #: click's ClickException, whichever copy of click typer brings along
+
+
+@app.callback(invoke_without_command=True)
+def _main(version: Annotated[bool, typer.Option("--version", help="print the version and stop")] = False) -> None:
+    if version:
+        print(carom.__version__)
+        raise typer.Exit()
+
+
+for command in (
+    learn.check, learn.identify, learn.distill, learn.adapt, learn.predict, use.plan, use.train, use.rollout,
+    measure.evaluate, measure.demo, measure.bench,
+):  # fmt: skip
+    app.command()(command)
+
+
+def main() -> None:
+    """Entry point: every mistake of a user ends in one line and exit code 2."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as error:
+        sys.exit(error.exit_code)
+    except UsageMistake as error:
+        _fail(error.format_message())
+    except (CaromError, OSError) as error:
+        _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        print("carom: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
+        sys.exit(130)
+
+
+def _fail(message: str) -> None:
+    print(f"carom: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,104 @@
+"""What every command shares: options, tables for people, JSON for machines, progress bars."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from carom.errors import CaromError
+
+errors = Console(stderr=True)
+
+Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="also write the result as JSON ('-': stdout)")]
+Seed = Annotated[int, typer.Option(min=0, help="random seed; the same seed gives the same result")]
+Threads = Annotated[
+    int, typer.Option(min=0, help="threads of the engine; 0: all cores. The result does not depend on it")
+]
+Teachers = Annotated[str, typer.Option("--teacher", help="what to learn from: mujoco, compliant (analytic), or both")]
+RecordingsArg = Annotated[Path, typer.Argument(help="folder in the recordings format")]
+
+
+class Out:
+    """Where results go: a table for people on stdout, JSON for machines."""
+
+    def __init__(self, json_file: str | None) -> None:
+        self.json_file = json_file
+        self.console = Console(stderr=json_file == "-", width=None if sys.stdout.isatty() else 150)
+
+    def table(self, title: str, columns: list[str], rows: list[list[Any]]) -> None:
+        table = Table(title=title, title_justify="left")
+        for i, name in enumerate(columns):
+            numeric = i > 0 and any(isinstance(row[i], int | float) for row in rows)
+            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
+        self.console.print(table)
+
+    def write(self, result: Any) -> None:
+        if self.json_file is None:
+            return
+        text = json.dumps(_plain(result), indent=1, allow_nan=False)
+        if self.json_file == "-":
+            print(text)
+            return
+        path = Path(self.json_file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(path.name + ".part")
+        temporary.write_text(text + "\n")
+        temporary.replace(path)
+
+
+def _plain(value: Any) -> Any:
+    """JSON-able copy: NaN and infinity become null, arrays lists."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    return value
+
+
+@contextmanager
+def bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar on stderr: call with what is done, how much, of how much."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    quiet = not errors.is_terminal  # a log file wants lines, not a bar
+    with Progress(*columns, *times, console=errors, transient=True, disable=quiet) as progress:
+        tasks: dict[str, Any] = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total)
+            progress.update(tasks[what], completed=done, total=total)
+
+        yield update
+
+
+def brief(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {brief(v)}" for k, v in value.items() if v is not None)
+    if isinstance(value, list):
+        return "-".join(brief(v) for v in value) if len(value) == 2 else ", ".join(brief(v) for v in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def extra(module: str) -> Any:
+    """A module that needs the extra `rl`; says what to install if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise CaromError(f"policies need further libraries ({error}): pip install 'carom[rl]'") from error

@@ -1,0 +1,87 @@
+"""Commands that measure: evaluate, demo, bench."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from carom.cli.console import Json, Out, Seed, Threads, bar, errors
+
+
+def evaluate(
+    train: Annotated[Path, typer.Option(help="recordings to learn from")],
+    test: Annotated[Path, typer.Option(help="recordings to predict")],
+    model: Annotated[Path | None, typer.Option(help="base models; distilled into --out if not given")] = None,
+    out: Annotated[Path | None, typer.Option(help="for base models and report; default: out/evaluate/TRAIN")] = None,
+    samples: Annotated[int, typer.Option(help="simulated impacts per teacher, if base models are to be made")] = 40_000,
+    methods: Annotated[str | None, typer.Option(help="comma-separated; all if not given")] = None,
+    count: Annotated[int | None, typer.Option(help="learn from the first COUNT strikes only")] = None,
+    settle: Annotated[float | None, typer.Option(help="seconds after first motion where outcomes are read")] = None,
+    threads: Threads = 0,
+    json_file: Json = None,
+    seed: Seed = 0,
+) -> None:
+    """Set all methods side by side: learn from one folder, predict another. Leaves an HTML report."""
+    from carom.evaluate.folders import evaluate_folders
+
+    printer = Out(json_file)
+    with bar() as progress:
+        result = evaluate_folders(
+            train, test, model=model, out=out or Path("out/evaluate") / train.resolve().name, samples=samples,
+            count=count, settle=settle, seed=seed, threads=threads,
+            methods=methods.split(",") if methods else None, progress=progress,
+        )  # fmt: skip
+    printer.write(result.to_dict())
+    columns = ["method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note"]
+    printer.table(f"{len(result.train)} strikes to learn from, {len(result.test)} to predict", columns, result.table())
+    errors.print(f"report: {result.report}")
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="folder for everything the demo makes")] = Path("out/demo"),
+    json_file: Json = None,
+    seed: Seed = 0,
+) -> None:
+    """Run the main job end to end on a built-in stand-in reality, and leave a report to look at."""
+    from carom.bench.demo import run_demo
+
+    printer = Out(json_file)
+    with bar() as progress:
+        result = run_demo(out, seed=seed, progress=progress)
+    printer.write(result.to_dict())
+    columns = ["method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note"]
+    printer.table("demo: ten strikes of a stand-in reality to learn from", columns, result.table())
+    errors.print(f"report: {result.report}")
+
+
+def bench(
+    name: Annotated[
+        str,
+        typer.Argument(help="distill, impact-accuracy, planning, planning-time, robot-hits, routes or speed"),
+    ],
+    data: Annotated[Path | None, typer.Option(help="folder of real recordings (robot-hits)")] = None,
+    draws: Annotated[int | None, typer.Option(help="draws of the training strikes")] = None,
+    samples: Annotated[int | None, typer.Option(help="simulated impacts per teacher")] = None,
+    out: Annotated[Path, typer.Option(help="folder for base models and pieces of the run")] = Path("out/bench"),
+    results: Annotated[Path, typer.Option(help="folder for NAME.json")] = Path("benchmarks/results"),
+    threads: Threads = 0,
+    json_file: Json = None,
+    seed: Seed = 0,
+) -> None:
+    """Run a benchmark: prints a table and writes benchmarks/results/NAME.json. Resumes after a kill."""
+    from carom.bench import run_benchmark
+    from carom.bench.results import metrics_of, rich_table
+
+    printer = Out(json_file)
+    with bar() as progress:
+        found = run_benchmark(
+            name, data=data, draws=draws, samples=samples, out=out, seed=seed, threads=threads, progress=progress
+        )
+    path = found.write(results / f"{name}.json")
+    printer.write(json.loads(path.read_text()))
+    for metric in metrics_of(found):
+        printer.console.print(rich_table(found, metric=metric))
+    errors.print(f"wrote {path}")

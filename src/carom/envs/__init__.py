@@ -1,0 +1,38 @@
+"""Environments to train policies in, over any Simulator: strike a block along a route (CLASH, section IV-C).
+
+Importing this registers `carom/StrikeSegment-v0` and `carom/StrikeRoute-v0` with Gymnasium. For Stable-Baselines3 there
+is `carom.envs.sb3`, imported by who needs it.
+"""
+
+import gymnasium
+
+from carom.envs.batch import Outcome, Strike, StrikeBatch, engine_strike, make_batch
+from carom.envs.routes import ROUTES, Route, route_from, route_through
+from carom.envs.single import StrikeRouteEnv, StrikeSegmentEnv
+from carom.envs.starts import RouteStarts, SegmentStarts, Starts
+from carom.envs.vector import StrikeVectorEnv
+
+__all__ = [
+    "ROUTES",
+    "Outcome",
+    "Route",
+    "RouteStarts",
+    "SegmentStarts",
+    "Starts",
+    "Strike",
+    "StrikeBatch",
+    "StrikeRouteEnv",
+    "StrikeSegmentEnv",
+    "StrikeVectorEnv",
+    "engine_strike",
+    "make_batch",
+    "route_from",
+    "route_through",
+]
+
+for _kind in ("Segment", "Route"):  # by name, so that a spec can be written down
+    gymnasium.register(
+        f"carom/Strike{_kind}-v0",
+        entry_point=f"carom.envs.single:Strike{_kind}Env",
+        vector_entry_point=f"carom.envs.vector:{_kind.lower()}s",
+    )

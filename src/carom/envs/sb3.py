@@ -1,0 +1,123 @@
+"""The batch as Stable-Baselines3 wants it: thousands of tasks stepped by one call, without processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, final
+
+import numpy as np
+from gymnasium import Wrapper
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvStepReturn
+
+from carom.envs.batch import Outcome, StrikeBatch
+from carom.envs.render import frame
+from carom.envs.spaces import action_space, observation_space
+from carom.errors import CaromError
+
+
+@final
+class StrikeVecEnv(VecEnv):
+    """N tasks that start anew by themselves; infos are filled where an episode ended, with its return and length.
+
+    A `VecMonitor` around it works, and is not needed.
+    """
+
+    def __init__(self, batch: StrikeBatch, *, render_mode: str | None = None) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise CaromError(f"render_mode: expected None or 'rgb_array', got '{render_mode}'")
+        self.batch, self.render_mode = batch, render_mode
+        self.returns, self.lengths = np.zeros(batch.count), np.zeros(batch.count, dtype=np.int64)
+        self._actions: NDArray[np.float32] | None = None
+        self._started = perf_counter()
+        super().__init__(batch.count, observation_space(), action_space())
+
+    def reset(self) -> NDArray[np.float32]:
+        """All tasks anew, with the seeds given by `seed`, if any."""
+        seeds = [s for s in self._seeds if s is not None]
+        self._reset_seeds()
+        self._reset_options()
+        self.returns[:], self.lengths[:] = 0.0, 0
+        return self.batch.reset(seeds=seeds if len(seeds) == self.num_envs else None)
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Keep the actions; everything happens in `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """One strike at each task."""
+        if self._actions is None:
+            raise CaromError("step_wait: no actions to carry out; call step_async first")
+        outcome, self._actions = self.batch.step(self._actions), None
+        reward, done = outcome.reward, outcome.terminated
+        self.returns += reward
+        self.lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]  # one each: wrappers write into them
+        observation = outcome.observation
+        if done.any():
+            rows = np.flatnonzero(done)
+            for row, info in zip(rows.tolist(), self._final_infos(outcome, rows), strict=True):
+                infos[row] = info
+            self.returns[rows], self.lengths[rows] = 0.0, 0
+            observation = self.batch.reset(rows)
+        return observation, reward.astype(np.float32), done, infos
+
+    def _final_infos(self, outcome: Outcome, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
+        told = outcome.info()
+        terms = told.pop("reward_terms")
+        names, columns = list(told), [values[rows].tolist() for values in told.values()]
+        parts = zip(*(values[rows].tolist() for values in terms.values()), strict=True)
+        seconds = round(perf_counter() - self._started, 6)
+        runs = zip(self.returns[rows].tolist(), self.lengths[rows].tolist(), strict=True)
+        return [
+            {
+                **dict(zip(names, row, strict=True)),
+                "reward_terms": dict(zip(terms, part, strict=True)),
+                "terminal_observation": last,
+                "TimeLimit.truncated": False,
+                "episode": {"r": total, "l": length, "t": seconds},
+            }
+            for row, part, last, (total, length) in zip(
+                zip(*columns, strict=True), parts, outcome.observation[rows], runs, strict=True
+            )
+        ]
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint: the batch's state, and the running returns and lengths."""
+        return {**self.batch.state(), "returns": self.returns.copy(), "lengths": self.lengths.copy()}
+
+    def restore(self, state: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Go on from a `state`; gives the observation that the next action answers."""
+        if "returns" not in state or "lengths" not in state:
+            raise CaromError("state: expected 'returns' and 'lengths' beside the batch's; was it made by StrikeVecEnv?")
+        self.batch.restore(state)
+        self.returns[:], self.lengths[:] = state["returns"], state["lengths"]
+        return self.batch.observe()
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """A frame of each task."""
+        return [frame(self.batch, row) for row in range(self.num_envs)]
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute that all tasks share."""
+        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Refused: tasks have no attributes of their own."""
+        raise CaromError(f"set_attr: '{attr_name}' cannot be set for single tasks; make another batch")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **kwargs: Any
+    ) -> list[Any]:
+        """Refused: there is one batch and no environment for each task."""
+        raise CaromError(f"env_method: '{method_name}' cannot be called for single tasks; call the batch's own")
+
+    def env_is_wrapped(
+        self, wrapper_class: type[Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """No task is wrapped."""
+        return [False] * len(list(self._get_indices(indices)))

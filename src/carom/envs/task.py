@@ -1,0 +1,113 @@
+"""The task of CLASH, section IV-C, as pure functions: strike a block from sub-goal to sub-goal.
+
+A *heading pose* is (x, y, heading) [m, m, rad]: the block's place, and the direction in which a square blow on the
+middle of its arc sends it. Corners [K+1, 2] [m] are the ends of K segments; a sub-goal is a heading pose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carom.errors import CaromError
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, rotate, wrap_angle
+
+LENGTH = 0.3  #: [m] of a segment
+HALF_WIDTH = 0.04  #: [m] of the corridor
+REACH = 0.04  #: [m] within which a sub-goal is reached
+STRIKES = 5  #: T: strikes allowed for one sub-goal
+PENALTY = -10.0  #: r_0, for leaving the safe zone
+SPEED = (0.2, 0.8)  #: [m/s] of a strike (v_pre, Table I)
+ARC = (np.pi / 12, 11 * np.pi / 12)  #: [rad] of the semi-cylinder's arc that may be struck (theta, Table I)
+DEFLECTION = np.pi / 12  #: [rad] of a strike from the inward normal, at most (theta_1, Table I)
+TERMS = ("R1", "R2", "R3", "R4")  #: of the reward (Table V)
+FAR = 10.0  #: where positions in the observation are clipped
+WAY = np.arange(1, 10) / 9  #: places on the way to the next rest that are looked at; where it set out counts as inside
+ROUNDING = 1e-9  #: [m] so that a block on the very edge is inside
+
+
+def task_scene(scene: StrikeScene) -> StrikeScene:
+    """The scene with the strikes that an action stands for: Table I's, the arc side of a semi-cylinder only.
+
+    So an action means the same in every engine and on every reality that a policy meets.
+    """
+    low, high = max(SPEED[0], scene.speed[0]), min(SPEED[1], scene.speed[1])
+    if not low < high:
+        raise CaromError(
+            f"scene '{scene.name}': strikes of {scene.speed[0]:g} to {scene.speed[1]:g} m/s; the environments strike "
+            f"with {SPEED[0]:g} to {SPEED[1]:g} m/s"
+        )
+    arc = scene.arc if scene.shape.kind != "semi-cylinder" or scene.arc is not None else ARC
+    return replace(scene, speed=(low, high), deflection=min(DEFLECTION, scene.deflection), arc=arc)
+
+
+def heading_angle(scene: StrikeScene) -> float:
+    """Heading in the block's own frame [rad]: away from the middle of the arc; +x for a block without one."""
+    return 0.0 if scene.arc is None else float(wrap_angle(np.mean(scene.arc) + np.pi))
+
+
+def directions(corners: Array) -> Array:
+    """Direction of each segment [K] [rad]."""
+    leg = np.diff(corners, axis=0)
+    return np.arctan2(leg[:, 1], leg[:, 0])
+
+
+def sub_goals(corners: Array) -> Array:
+    """The high-level planner: each segment's end, and the direction from there to the next one's [K, 3].
+
+    The last sub-goal has no next: its own segment's direction.
+    """
+    along = directions(corners)
+    return np.column_stack([corners[1:], np.append(along[1:], along[-1])])
+
+
+def observe(pose: Array, start: Array, goal: Array) -> NDArray[np.float32]:
+    """What a policy sees [N, 6], of heading poses [N, 3], starts of their segments [N, 2] and sub-goals [N, 3].
+
+    Place in the segment's frame (along by its length, across by half the corridor), the sub-goal from the block (in the
+    frame of its heading, by the length), cosine and sine of the missing turn. Turning the table changes nothing.
+    """
+    leg = goal[:, :2] - start
+    place = rotate(pose[:, :2] - start, -np.arctan2(leg[:, 1], leg[:, 0])) / [LENGTH, HALF_WIDTH]
+    ahead = rotate(goal[:, :2] - pose[:, :2], -pose[:, 2]) / LENGTH
+    turn = goal[:, 2] - pose[:, 2]
+    near = np.clip(np.concatenate([place, ahead], axis=1), -FAR, FAR)
+    return np.column_stack([near, np.cos(turn), np.sin(turn)]).astype(np.float32)
+
+
+def errors(pose: Array, goal: Array) -> tuple[Array, Array]:
+    """Distances to the sub-goals [N] [m], and the turns that are missing, in (-pi, pi] [N] [rad]."""
+    return np.linalg.norm(goal[:, :2] - pose[:, :2], axis=1), wrap_angle(goal[:, 2] - pose[:, 2])
+
+
+def rewards(
+    distance: Array, turn: Array, strikes: NDArray[np.int64], reached: NDArray[np.bool_], left: NDArray[np.bool_]
+) -> Array:
+    """The four terms of Table V [N, 4] after a strike; `strikes` [N] counts it."""
+    return np.column_stack([
+        np.exp(-(distance**2)),
+        np.where(reached, (1 + np.cos(turn)) / 2, 0.0),
+        np.where(reached, STRIKES - strikes, 0.0),
+        np.where(left, PENALTY, 0.0),
+    ])  # fmt: skip
+
+
+def inside(points: Array, corners: Array) -> NDArray[np.bool_]:
+    """Whether points [..., 2] lie in the safe zone: within half the corridor's width of any segment's line."""
+    leg = np.diff(corners, axis=0)
+    away = points[..., None, :] - corners[:-1]
+    share = np.clip((away * leg).sum(axis=-1) / (leg**2).sum(axis=-1), 0.0, 1.0)
+    distance = np.linalg.norm(away - share[..., None] * leg, axis=-1)
+    return np.asarray(distance.min(axis=-1) <= HALF_WIDTH + ROUNDING)
+
+
+def left_zone(before: Array, after: Array, corners: Array) -> NDArray[np.bool_]:
+    """Whether blocks left the safe zone [N] on their straight way from one rest [N, 2] to the next [N, 2].
+
+    A slide is straight within millimetres, and rests are what every engine and every robot knows.
+    """
+    way = before[:, None, :] + WAY[:, None] * (after - before)[:, None, :]
+    return np.asarray(~inside(way, corners).all(axis=1))

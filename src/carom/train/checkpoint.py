@@ -1,0 +1,229 @@
+"""Checkpoints of a training that hold everything it depends on, without pickle.
+
+Stable-Baselines3's own `model.save` and `save_replay_buffer` write cloudpickle, which runs whatever a file says when
+it is read, and leaves out the random numbers and the environments. Here weights and optimisers are in
+safetensors, the filled part of the replay buffer and all other arrays in one npz (`allow_pickle=False`), counters and
+generators in JSON. With all of them restored a stopped training goes on bit for bit.
+
+Every checkpoint is a new folder; then `checkpoint.json`, which names it, is replaced. A kill in between leaves the
+former checkpoint in its place.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+
+from carom.distill.files import load_tensors, write_tensors
+from carom.errors import CaromError
+from carom.recordings.files import atomically
+from carom.train.models import is_jax
+from carom.train.policy import read_json, write_json
+
+POINTER = "checkpoint.json"
+_TENSORS, _ARRAYS, _STATE = "tensors.safetensors", "arrays.npz", "state.json"
+_BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
+_COUNTERS = ("num_timesteps", "_episode_num", "_n_updates")
+_JAX_STATES = ("actor_state", "qf_state", "vf_state")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def save_checkpoint(out: Path, model: BaseAlgorithm, env: Any, extra: Mapping[str, Any]) -> None:
+    """Keep a training between two rollouts; `extra` is JSON that comes back with it. Former checkpoints go."""
+    folder = out / f"checkpoint-{model.num_timesteps:09d}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    arrays: Arrays = dict(_buffer_arrays(model))
+    state = {
+        "counters": {name: int(getattr(model, name)) for name in _COUNTERS if hasattr(model, name)},
+        "last_obs": model._last_obs,
+        "last_episode_starts": model._last_episode_starts,
+        "random": _random_states(model),
+        "env": env.state() if hasattr(env, "state") else None,
+        "extra": dict(extra),
+    }
+    if is_jax(model):
+        arrays |= {f"jax/{i}": np.asarray(leaf) for i, leaf in enumerate(_jax_leaves(model)[0])}
+    else:
+        write_tensors(folder / _TENSORS, _torch_tensors(model))
+    packed = pack(state, arrays)
+    atomically(folder / _ARRAYS, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+    write_json(folder / _STATE, packed)
+    write_json(out / POINTER, {"folder": folder.name})
+    drop_checkpoints(out, but=folder.name)
+
+
+def drop_checkpoints(out: Path, *, but: str = "") -> None:
+    """Remove the checkpoints of a training, except one."""
+    if not but:
+        (out / POINTER).unlink(missing_ok=True)
+    for old in out.glob("checkpoint-*"):
+        if old.name != but:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def load_checkpoint(out: Path, model: BaseAlgorithm, env: Any) -> dict[str, Any] | None:
+    """Put a fresh model and environment where the last checkpoint was; its `extra`, or None if there is none.
+
+    The model has to be of the same settings, which the caller checks. An environment without `restore` starts
+    new episodes instead.
+    """
+    if not (out / POINTER).is_file():
+        return None
+    folder = out / Path(str(read_json(out / POINTER).get("folder"))).name
+    try:
+        with np.load(folder / _ARRAYS, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        state = unpack(read_json(folder / _STATE), arrays)
+        _restore(model, folder, state, arrays)
+        if state["env"] is not None:
+            env.restore(state["env"])
+    except (CaromError, LookupError, ValueError, TypeError, OSError, RuntimeError, zipfile.BadZipFile) as error:
+        raise CaromError(f"checkpoint {folder} is damaged ({error}); remove {out} and train anew") from error
+    return dict(state["extra"])
+
+
+def _restore(model: Any, folder: Path, state: dict[str, Any], arrays: Arrays) -> None:
+    for name, value in state["counters"].items():
+        setattr(model, name, value)
+    if state["env"] is not None:  # otherwise learn() resets the environment
+        model._last_obs, model._last_episode_starts = state["last_obs"], state["last_episode_starts"]
+    if is_jax(model):
+        _restore_jax(model, arrays)
+    else:
+        _restore_torch(model, load_tensors(folder / _TENSORS))
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is not None:
+        filled = len(arrays["buffer/rewards"])
+        for name in _BUFFER:
+            getattr(buffer, name)[:filled] = arrays[f"buffer/{name}"]
+        buffer.pos, buffer.full = int(arrays["buffer/pos"]), bool(arrays["buffer/full"])
+    _restore_random(model, state["random"])
+
+
+def _buffer_arrays(model: Any) -> Arrays:
+    buffer = getattr(model, "replay_buffer", None)
+    if buffer is None:
+        return {}  # PPO: its buffer is empty between rollouts
+    filled = buffer.buffer_size if buffer.full else buffer.pos
+    kept: Arrays = {f"buffer/{name}": getattr(buffer, name)[:filled] for name in _BUFFER}
+    return kept | {"buffer/pos": np.array(buffer.pos), "buffer/full": np.array(buffer.full)}
+
+
+def _torch_tensors(model: Any) -> dict[str, torch.Tensor]:
+    """Weights, optimisers' moments and free variables by name; optimisers' settings follow from the preset."""
+    tensors: dict[str, torch.Tensor] = {}
+    modules, variables = model._get_torch_save_params()
+    for module in modules:
+        part = _attribute(model, module)
+        if isinstance(part, torch.optim.Optimizer):
+            for index, moments in part.state_dict()["state"].items():
+                tensors |= {f"{module}/{index}/{name}": t for name, t in moments.items()}
+        else:
+            tensors |= {f"{module}/{name}": t for name, t in part.state_dict().items()}
+    tensors |= {f"variable/{name}": _attribute(model, name).detach() for name in variables}
+    return {name: t.clone() for name, t in tensors.items()}
+
+
+def _restore_torch(model: Any, tensors: dict[str, torch.Tensor]) -> None:
+    modules, variables = model._get_torch_save_params()
+    for module in modules:
+        part = _attribute(model, module)
+        own = {name.removeprefix(f"{module}/"): t for name, t in tensors.items() if name.startswith(f"{module}/")}
+        if isinstance(part, torch.optim.Optimizer):
+            moments: dict[int, dict[str, torch.Tensor]] = {}
+            for name, tensor in own.items():
+                index, kind = name.split("/")
+                moments.setdefault(int(index), {})[kind] = tensor
+            part.load_state_dict({**part.state_dict(), "state": moments})
+        else:
+            part.load_state_dict(own)
+    for name in variables:
+        _attribute(model, name).data.copy_(tensors[f"variable/{name}"])
+
+
+def _attribute(model: Any, dotted: str) -> Any:
+    for name in dotted.split("."):
+        model = getattr(model, name)
+    return model
+
+
+def _jax_leaves(model: Any) -> tuple[list[Any], Any]:
+    """All arrays of an sbx model: train states (weights, optimisers) and random keys."""
+    import jax
+
+    states = {name: getattr(model.policy, name) for name in _JAX_STATES if hasattr(model.policy, name)}
+    keys = (model.key, model.policy.key, model.policy.noise_key)
+    leaves, tree = jax.tree_util.tree_flatten((states, getattr(model, "ent_coef_state", None), keys))
+    return list(leaves), tree
+
+
+def _restore_jax(model: Any, arrays: Arrays) -> None:
+    import jax
+
+    leaves, tree = _jax_leaves(model)
+    new = [jax.numpy.asarray(arrays[f"jax/{i}"]) for i in range(len(leaves))]
+    for i, (old, value) in enumerate(zip(leaves, new, strict=True)):
+        if np.shape(old) != value.shape:
+            raise ValueError(f"array {i}: expected shape {np.shape(old)}, got {value.shape}")
+    states, entropy, keys = jax.tree_util.tree_unflatten(tree, new)
+    for name, value in states.items():
+        setattr(model.policy, name, value)
+    if entropy is not None:
+        model.ent_coef_state = entropy
+    model.key, model.policy.key, model.policy.noise_key = keys
+
+
+def _random_states(model: BaseAlgorithm) -> dict[str, Any]:
+    """Generators that the libraries draw from: Python's, NumPy's global one, torch's, the action space's."""
+    kind, numbers, gauss = random.getstate()
+    return {
+        "python": [kind, list(numbers), gauss],
+        "numpy": np.random.get_state(legacy=False),  # noqa: NPY002
+        "torch": torch.get_rng_state().numpy(),
+        "actions": model.action_space.np_random.bit_generator.state,
+    }
+
+
+def _restore_random(model: BaseAlgorithm, states: dict[str, Any]) -> None:
+    kind, numbers, gauss = states["python"]
+    random.setstate((kind, tuple(numbers), gauss))
+    np.random.set_state(states["numpy"])  # noqa: NPY002
+    torch.set_rng_state(torch.from_numpy(states["torch"].copy()))
+    model.action_space.np_random.bit_generator.state = states["actions"]
+
+
+def pack(value: Any, arrays: Arrays) -> Any:
+    """JSON of nested dicts and lists; arrays in them are put into `arrays` and named."""
+    if isinstance(value, np.ndarray):
+        name = f"state/{len(arrays)}"
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {"map": {str(k): pack(v, arrays) for k, v in value.items()}}
+    if isinstance(value, list | tuple):
+        return {"list": [pack(v, arrays) for v in value]}
+    return value
+
+
+def unpack(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """What `pack` was given, tuples as lists."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "list" in value:
+        return [unpack(v, arrays) for v in value["list"]]
+    return {k: unpack(v, arrays) for k, v in value["map"].items()}

@@ -1,0 +1,180 @@
+"""A trained policy as Carom keeps it: the deterministic actor alone, in safetensors with a JSON header.
+
+A policy is shared between people and run on robots, so its file must not be able to run code: no pickle. It needs
+neither the library that trained it nor a simulator, and says the same as `model.predict(..., deterministic=True)`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from carom import __version__
+from carom.distill.files import load_tensors, write_tensors
+from carom.errors import CaromError, ModelError
+from carom.recordings.files import atomically
+
+Floats = NDArray[np.float32]
+
+FORMAT = "carom-policy/1"
+HEADER = "policy.json"
+WEIGHTS = "policy.safetensors"
+ACTIVATIONS = ("relu", "tanh")
+_LIBRARIES = ("stable-baselines3", "sbx-rl", "gymnasium", "torch", "jax", "numpy", "mujoco")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A small network from observations to the mean action, within the action's bounds."""
+
+    algorithm: str  #: sac or ppo
+    environment: str  #: what it was trained in, e.g. carom/StrikeSegment-v0
+    activation: str  #: of the hidden layers: relu or tanh
+    squashed: bool  #: mean goes through tanh and is scaled to the bounds (SAC); otherwise it is clipped (PPO)
+    weights: tuple[Floats, ...]  #: by layer [out, in]
+    biases: tuple[Floats, ...]  #: by layer [out]
+    observation_low: Floats  #: [O]
+    observation_high: Floats  #: [O]
+    action_low: Floats  #: [A]
+    action_high: Floats  #: [A]
+    made_by: Mapping[str, Any] = field(default_factory=dict)  #: seed, steps, simulator, preset, timing [s]
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise ModelError(f"policy: expected activation {' or '.join(ACTIVATIONS)}, got {self.activation!r}")
+        sizes = self.sizes
+        shapes = [w.shape for w in self.weights]
+        if shapes != list(zip(sizes[1:], sizes, strict=False)) or [len(b) for b in self.biases] != list(sizes[1:]):
+            raise ModelError(f"policy: the layers do not follow each other: weights {shapes}")
+        if self.observation_high.shape != (sizes[0],) or self.action_high.shape != (sizes[-1],):
+            raise ModelError(
+                f"policy: the network goes from {sizes[0]} to {sizes[-1]} numbers, its bounds are for "
+                f"{len(self.observation_low)} and {len(self.action_low)}"
+            )
+        if not all(np.isfinite(a).all() for a in (*self.weights, *self.biases, self.action_low, self.action_high)):
+            raise ModelError("policy: weights or action bounds are not finite; the training has diverged, train anew")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Width of each layer, observation first, action last."""
+        return (len(self.observation_low), *(len(w) for w in self.weights))
+
+    def act(self, observations: NDArray[np.floating[Any]]) -> Floats:
+        """Actions [N, A] for observations [N, O]; rows do not depend on each other."""
+        x: Floats = np.asarray(observations, dtype=np.float32)
+        if x.ndim != 2 or x.shape[1] != self.sizes[0]:
+            raise CaromError(f"observations: expected shape (N, {self.sizes[0]}), got {x.shape}")
+        if not np.isfinite(x).all():
+            raise CaromError("observations: expected finite numbers; the environment or a sensor has failed")
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = x @ weight.T + bias
+            if i < len(self.weights) - 1:
+                x = np.maximum(x, 0) if self.activation == "relu" else np.tanh(x)
+        if self.squashed:
+            x = self.action_low + 0.5 * (np.tanh(x) + 1) * (self.action_high - self.action_low)
+        return np.clip(x, self.action_low, self.action_high).astype(np.float32)
+
+
+def save_policy(folder: Path, policy: Policy) -> None:
+    """Write a policy into a folder: weights first, the header last, each in one piece."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {}
+    for i, (weight, bias) in enumerate(zip(policy.weights, policy.biases, strict=True)):
+        tensors[f"{i}.weight"] = torch.from_numpy(np.array(weight))
+        tensors[f"{i}.bias"] = torch.from_numpy(np.array(bias))
+    write_tensors(folder / WEIGHTS, tensors)
+    header = {
+        "format": FORMAT,
+        "algorithm": policy.algorithm,
+        "environment": policy.environment,
+        "sizes": list(policy.sizes),
+        "activation": policy.activation,
+        "squashed": policy.squashed,
+        "observation": [policy.observation_low.tolist(), policy.observation_high.tolist()],
+        "action": [policy.action_low.tolist(), policy.action_high.tolist()],
+        "made_by": dict(policy.made_by),
+        "versions": {"carom": __version__, **_versions()},
+    }
+    write_json(folder / HEADER, header)
+
+
+def load_policy(folder: Path) -> Policy:
+    """The policy of a folder, checked; nothing but torch and NumPy is needed to run it."""
+    path = folder / HEADER
+    if not path.is_file():
+        raise ModelError(f"{folder} holds no policy ({HEADER} is missing); train one with: carom train")
+    header = read_json(path)
+    if header.get("format") != FORMAT:
+        raise ModelError(f"{path}: expected format {FORMAT}, got {header.get('format')}")
+    try:
+        sizes = [int(n) for n in header["sizes"]]
+        observation, action = (np.asarray(header[k], dtype=np.float32) for k in ("observation", "action"))
+        squashed, made_by = header["squashed"], dict(header["made_by"])
+        names = {k: str(header[k]) for k in ("algorithm", "environment", "activation")}
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} is damaged: {type(error).__name__} {error}") from error
+    if len(sizes) < 2 or not isinstance(squashed, bool):
+        raise ModelError(f"{path} is damaged: expected two sizes or more and 'squashed' true or false")
+    if observation.shape != (2, sizes[0]) or action.shape != (2, sizes[-1]):
+        raise ModelError(f"{path}: the bounds of observation or action do not fit the sizes {sizes}")
+    tensors = load_tensors(folder / WEIGHTS)
+    expected: dict[str, tuple[int, ...]] = {f"{i}.weight": (b, a) for i, (a, b) in enumerate(pairwise(sizes))}
+    expected |= {f"{i}.bias": (b,) for i, b in enumerate(sizes[1:])}
+    got = {name: tuple(t.shape) for name, t in tensors.items()}
+    if got != expected:
+        wrong = sorted(k for k in {*got, *expected} if got.get(k) != expected.get(k))[0]
+        raise ModelError(
+            f"{folder / WEIGHTS} does not fit its header: '{wrong}' expected {expected.get(wrong, 'nothing')}, "
+            f"got {got.get(wrong, 'nothing')}"
+        )
+    arrays = {name: t.to(torch.float32).numpy() for name, t in tensors.items()}
+    layers = range(len(sizes) - 1)
+    try:
+        return Policy(
+            **names,
+            squashed=squashed,
+            weights=tuple(arrays[f"{i}.weight"] for i in layers),
+            biases=tuple(arrays[f"{i}.bias"] for i in layers),
+            observation_low=observation[0],
+            observation_high=observation[1],
+            action_low=action[0],
+            action_high=action[1],
+            made_by=made_by,
+        )
+    except ModelError as error:
+        raise ModelError(f"{folder}: {error}") from error
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """A JSON file, whole or not at all."""
+    atomically(path, lambda file: file.write(json.dumps(value, indent=1).encode()))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; a `ModelError` says when it is damaged."""
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} is damaged: {error}") from error
+    if not isinstance(value, dict):
+        raise ModelError(f"{path} is damaged: expected an object, got {type(value).__name__}")
+    return value
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,245 @@
+"""Training a policy: resumable, timed, and the same again for the same seed.
+
+Checkpoints are taken between rollouts, where a learner's state is whole (see `checkpoint.py`): every twentieth
+of the training, and when it is interrupted (Ctrl-C). The same call goes on from there.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger, make_output_format
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+
+from carom.errors import CaromError
+from carom.train.checkpoint import drop_checkpoints, load_checkpoint, save_checkpoint
+from carom.train.models import new_model, policy_of
+from carom.train.policy import HEADER, Policy, load_policy, read_json, save_policy, write_json
+from carom.train.presets import Preset, preset_of
+
+Progress = Callable[[str, int, int], None]  #: what is done, how much of it, of how much
+MakeEnv = Callable[[int], VecEnv]  #: makes that many environments in lock step
+
+SETTINGS = "settings.json"
+CHECKPOINTS = 20  #: in a whole training
+REPORTS = 200  #: calls of progress in a whole training
+
+
+def train(
+    make_env: MakeEnv,
+    out: Path,
+    *,
+    algo: str = "sac",
+    steps: int = 200_000,
+    preset: str | Preset = "fast",
+    library: str = "sb3",
+    seed: int = 0,
+    progress: Progress | None = None,
+    made_by: Mapping[str, Any] | None = None,
+    environment: str = "carom/StrikeSegment-v0",
+) -> Policy:
+    """Train for `steps` transitions and save the policy into `out`; the same call again returns it at once.
+
+    `made_by` says what the environment runs on (simulator, domain); it is part of the settings that must not
+    change between a stop and its continuation. Seconds spent in environment and learner are in
+    `policy.made_by["timing"]`.
+    """
+    chosen = preset_of(preset, algo) if isinstance(preset, str) else preset
+    if chosen.algorithm != algo:
+        raise CaromError(f"preset '{chosen.name}' is for {chosen.algorithm}, asked for {algo}")
+    if steps < chosen.envs:
+        raise CaromError(f"steps: expected {chosen.envs} or more (one of each environment), got {steps}")
+    settings = {
+        "algorithm": algo,
+        "steps": steps,
+        "library": library,
+        "seed": seed,
+        "environment": environment,
+        "preset": {**asdict(chosen), "layers": list(chosen.layers)},
+        "made_by": dict(made_by or {}),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    _refuse_other(out, settings)
+    if (out / HEADER).is_file():
+        return load_policy(out)
+    env = make_env(chosen.envs)
+    try:
+        _expect(env, chosen)
+        policy = _run(env, out, settings, chosen, progress or (lambda what, done, total: None))
+    finally:
+        env.close()
+    save_policy(out, policy)
+    drop_checkpoints(out)
+    return policy
+
+
+def _run(env: VecEnv, out: Path, settings: Mapping[str, Any], preset: Preset, progress: Progress) -> Policy:
+    timed = _TimedEnv(env)
+    model = new_model(timed, preset, library=settings["library"], seed=settings["seed"])
+    write_json(out / SETTINGS, settings)
+    before = load_checkpoint(out, model, env)
+    keeper = _Keeper(out, timed, settings["steps"], progress, dict((before or {}).get("timing", {})))
+    _time_updates(model, keeper)
+    model.set_logger(_logger(out / "tensorboard", model.num_timesteps))
+    episodes = 4 if preset.envs == 1 else 10 * preset.envs  # a log line for each vector step would cost more than it
+    with _interruptible(keeper):
+        model.learn(
+            settings["steps"] - model.num_timesteps,
+            callback=keeper,
+            log_interval=episodes if preset.algorithm == "sac" else 1,
+            reset_num_timesteps=before is None,
+        )
+    progress("train", settings["steps"], settings["steps"])
+    made_by = {
+        **settings["made_by"],
+        **{name: settings[name] for name in ("steps", "library", "seed")},
+        "preset": preset.name,
+        "settings": settings["preset"],
+        "transitions": model.num_timesteps,
+        "timing": keeper.timing(),
+    }
+    return policy_of(model, environment=settings["environment"], made_by=made_by)
+
+
+def _refuse_other(out: Path, settings: Mapping[str, Any]) -> None:
+    """Nothing is continued, or taken for finished, that was begun with other settings."""
+    if not (out / SETTINGS).is_file():
+        if (out / HEADER).is_file():
+            raise CaromError(f"{out} holds a policy that was not trained there; choose another folder")
+        return
+    old, new = _flat(read_json(out / SETTINGS)), _flat(settings)
+    other = [k for k in {**old, **new} if old.get(k) != new.get(k)]
+    if other:
+        listed = ", ".join(f"{k} {old.get(k)} (now {new.get(k)})" for k in other)
+        raise CaromError(f"{out} holds a training with other settings: {listed}; repeat them or choose another folder")
+
+
+def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found |= _flat(value, f"{within}{name}.") if isinstance(value, Mapping) else {f"{within}{name}": value}
+    return found
+
+
+def _expect(env: VecEnv, preset: Preset) -> None:
+    if env.num_envs != preset.envs:
+        raise CaromError(f"make_env: expected {preset.envs} environments, got {env.num_envs}")
+
+
+def _logger(folder: Path, done: int) -> Logger:
+    """TensorBoard's files where it is installed, CSV otherwise; a new file after each continuation."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = "csv" if find_spec("tensorboard") is None else "tensorboard"
+    return Logger(str(folder), [make_output_format(kind, str(folder), f"-{done}")])
+
+
+class _TimedEnv(VecEnvWrapper):
+    """Adds up the wall time of an environment's steps."""
+
+    def __init__(self, venv: VecEnv) -> None:
+        super().__init__(venv)
+        self.seconds = 0.0
+
+    def reset(self) -> VecEnvObs:
+        return self.venv.reset()
+
+    def step_wait(self) -> VecEnvStepReturn:
+        start = perf_counter()
+        result = self.venv.step_wait()
+        self.seconds += perf_counter() - start
+        return result
+
+
+class _Keeper(BaseCallback):
+    """Between rollouts: checkpoints, progress, and a stop that was asked for."""
+
+    def __init__(
+        self, out: Path, env: _TimedEnv, steps: int, progress: Progress, before: dict[str, float] | None = None
+    ) -> None:
+        super().__init__()
+        self.out, self.env, self.steps, self.progress = out, env, steps, progress
+        self.before = before or {}  # seconds of the runs that this one continues
+        self.stop = False
+        self.updating = 0.0
+        self.start = perf_counter()
+        self.saved = self.told = -1
+
+    def _on_training_start(self) -> None:
+        self.saved = self.model.num_timesteps
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        done = self.model.num_timesteps
+        if self.stop:
+            self._interrupt()
+        if done - self.saved >= max(1, self.steps // CHECKPOINTS):
+            self.keep()
+        if self.told < 0 or done - self.told >= max(1, self.steps // REPORTS):
+            self.told = done
+            try:
+                self.progress("train", min(done, self.steps), self.steps)
+            except KeyboardInterrupt:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        self.keep()
+        raise KeyboardInterrupt
+
+    def keep(self) -> None:
+        """A checkpoint now; only between rollouts."""
+        self.saved = self.model.num_timesteps
+        if self.saved:
+            save_checkpoint(self.out, self.model, self.env.venv, {"timing": self.timing()})
+
+    def timing(self) -> dict[str, float]:
+        """Wall time [s] so far: of the environment's steps, of updates, of all."""
+        now = {
+            "environment": self.env.seconds,
+            "updates": self.updating,
+            "total": perf_counter() - self.start,
+        }
+        whole = {name: round(seconds + self.before.get(name, 0.0), 3) for name, seconds in now.items()}
+        return {**whole, "rest": round(whole["total"] - whole["environment"] - whole["updates"], 3)}
+
+
+def _time_updates(model: BaseAlgorithm, keeper: _Keeper) -> None:
+    update = model.train  # type: ignore[attr-defined]
+
+    def timed(*args: Any, **options: Any) -> None:
+        start = perf_counter()
+        update(*args, **options)
+        keeper.updating += perf_counter() - start
+
+    model.train = timed  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _interruptible(keeper: _Keeper) -> Iterator[None]:
+    """Ctrl-C waits for the end of the rollout, so that its checkpoint is whole; a second one does not wait."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(number: int, frame: object) -> None:
+        if keeper.stop:
+            raise KeyboardInterrupt
+        keeper.stop = True
+
+    former = signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)

@@ -1,0 +1,47 @@
+"""Training in the real environment: what a checkpoint needs from it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from carom.envs.batch import StrikeBatch
+from carom.envs.routes import route_from
+from carom.envs.sb3 import StrikeVecEnv
+from carom.envs.starts import SegmentStarts
+from carom.scenes.strike import builtin
+from carom.state import StrikeCommands, rotate
+from carom.train import Policy, Preset, run_trials, train
+
+SCENE = builtin("semi-cylinder")
+SMALL = Preset("small", "sac", envs=8, layers=(16,), learning_rate=1e-3, batch=32, warm_up=64, buffer=1000)
+
+
+def strike(commands: StrikeCommands) -> tuple[np.ndarray, np.ndarray]:
+    """A block that goes where the blow goes, farther for faster ones."""
+    pose = commands.target_pose.copy()
+    pose[:, :2] += 0.3 * rotate(commands.velocity, pose[:, 2])
+    return pose, np.ones(len(pose), dtype=bool)
+
+
+def environments(count: int) -> StrikeVecEnv:
+    return StrikeVecEnv(StrikeBatch(strike, SCENE, starts=SegmentStarts(), count=count))
+
+
+def trained(out: Path, stop: int | None = None) -> Policy:
+    def progress(what: str, done: int, total: int) -> None:
+        if stop is not None and stop <= done < total:
+            raise RuntimeError("killed")
+
+    return train(environments, out, steps=400, preset=SMALL, seed=5, progress=progress)
+
+
+def test_goes_on_in_the_middle_of_episodes_bit_for_bit(tmp_path: Path) -> None:
+    straight = trained(tmp_path / "a")
+    with pytest.raises(RuntimeError, match="killed"):
+        trained(tmp_path / "b", stop=200)
+    resumed = trained(tmp_path / "b")
+    for a, b in zip(straight.weights, resumed.weights, strict=True):
+        np.testing.assert_array_equal(a, b)
+    result = run_trials(resumed, strike, SCENE, route_from(2), trials=10)
+    assert (result.strikes > 0).all()
