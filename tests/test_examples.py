@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from carom.scenes import load_scene
+from carom.train import load_policy
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -14,6 +18,17 @@ def test_ten_strikes():
     assert done.returncode == 0, done.stderr
     assert "10 strikes to learn from, 30 predicted" in done.stdout
     assert float(done.stdout.split("'accuracy@0.1': ")[1].split(",")[0]) > 0.5
+
+
+def test_training_with_the_api_of_stable_baselines(tmp_path):
+    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
+    script = EXAMPLES / "train_policy.py"
+    assert len(script.read_text().splitlines()) < 30
+    done = subprocess.run([sys.executable, script, "192"], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "route 1, in the simulator itself: success rate" in done.stdout
+    policy = load_policy(tmp_path / "out" / "policy")
+    assert policy.act(np.zeros((2, 6))).shape == (2, 3)
 
 
 def test_scene_of_ones_own():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +28,9 @@ from carom.state import Strikes
 
 COUNTS = (1, 100, 10_000)
 COLLISIONS = 2048
+ENVIRONMENT = "semi-cylinder"  #: the shape of the environments
+ENVIRONMENTS = (1, 128, 2048)  #: stepped together
+LONG_ENOUGH = 2.0  #: [s] that a rate is measured over, at least
 Progress = Callable[[str, int, int], None]
 
 
@@ -53,6 +57,8 @@ def run(
             "step of 1 ms, strikes dropped from the batch as they come to rest. hybrid: learned impact and slider; "
             "hybrid-mujoco: learned impact, MuJoCo finds the contact and slides.",
             f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
+            "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines; ratio: "
+            "hybrid over MuJoCo.",
             "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
         ),
     )
@@ -89,7 +95,32 @@ def _shape(shape: str, draw: int, samples: int, out: Path, seed: int, threads: i
     if isinstance(hybrid, HybridSimulator) and isinstance(hybrid.impact.model, Student):
         for part, share in _shares(hybrid, initial).items():
             add(f"{shape}, N = {COUNTS[-1]}", part, "share", share)
+    if shape == ENVIRONMENT and find_spec("gymnasium") is not None:  # environments are an extra
+        for setting, method, value in _environment_steps(model, rng, threads):
+            add(setting, method, "steps-per-second", value)
     return rows
+
+
+def _environment_steps(model: HybridModel, rng: np.random.Generator, threads: int) -> Iterator[tuple[str, str, float]]:
+    """Strikes per second of the batched environment to train in, in each engine: same starts, same actions."""
+    from carom.envs import SegmentStarts, make_batch
+
+    for count in ENVIRONMENTS:
+        actions = rng.uniform(-1, 1, (count, 3))
+        rate = {}
+        for name in ("mujoco", "hybrid"):
+            batch = make_batch(model.simulator(name, threads=threads), SegmentStarts(), count=count, seed=1)
+            batch.step(actions)  # pays for the caches
+            spent, steps = 0.0, 0
+            while spent < LONG_ENOUGH or not steps:
+                batch.reset()
+                start = perf_counter()
+                batch.step(actions)
+                spent, steps = spent + perf_counter() - start, steps + 1
+            rate[name] = count * steps / spent
+        yield f"environment, N = {count}", "mujoco", rate["mujoco"]
+        yield f"environment, N = {count}", "hybrid", rate["hybrid"]
+        yield f"environment, N = {count}", "ratio", rate["hybrid"] / rate["mujoco"]
 
 
 def _collisions(model: HybridModel, strikes: Strikes, threads: int) -> dict[str, float]:

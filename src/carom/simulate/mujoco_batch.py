@@ -7,7 +7,7 @@ the outcome, and MuJoCo goes on from there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import final
+from typing import Any, final
 
 import mujoco
 import numpy as np
@@ -47,6 +47,10 @@ class MujocoSimulator:
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         self.model = Collider(scene, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
         self._batch: Batch | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MujocoSimulator:
+        """Another one alike: Gymnasium copies what environments are made of, and a batch cannot be copied."""
+        return MujocoSimulator(self._scene, self.values, threads=self.threads, answer=self.answer)
 
     @property
     def scene(self) -> StrikeScene:

@@ -1,0 +1,84 @@
+"""Policies as a user types it: train, go on after a kill, roll out along routes; one line for every mistake."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
+
+TRAIN = ("train", "--simulator", "mujoco", "--steps", "384", "--threads", "1")
+
+
+def carom(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, timeout=300
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory):
+    out = tmp_path_factory.mktemp("policy") / "here"
+    code, said, err = carom(*TRAIN, "--out", out, "--json", "-")
+    assert code == 0, err
+    facts = json.loads(said)
+    assert facts["transitions"] == 384
+    assert facts["simulator"] == "mujoco"
+    assert set(facts["timing"]) == {"environment", "updates", "rest", "total"}
+    return out
+
+
+def test_a_finished_training_is_not_repeated(policy):
+    before = (policy / "policy.safetensors").stat().st_mtime_ns
+    start = time.perf_counter()
+    code, _, err = carom(*TRAIN, "--out", policy)
+    assert code == 0, err
+    assert (policy / "policy.safetensors").stat().st_mtime_ns == before
+    assert time.perf_counter() - start < 60
+    code, _, err = carom(*TRAIN, "--out", policy, "--seed", 5)
+    assert code == 2
+    assert "other settings: seed 0 (now 5)" in err
+
+
+def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
+    route = tmp_path / "hall.yaml"
+    route.write_text("name: hall\npoints: [[0, 0], [0.3, 0], [0.5, 0.1]]\n")
+    gif = tmp_path / "trials.gif"
+    arguments = ("rollout", policy, "--on", "nylon-low", "--routes", "1", "3", route, "--trials", 7, "--animation", gif)
+    code, said, err = carom(*arguments, "--json", "-")
+    assert code == 0, err
+    rows = json.loads(said)["routes"]
+    assert [(r["segments"], r["trials"]) for r in rows] == [(1, 7), (3, 7), (2, 7)]
+    for row in rows:
+        low, high = row["success_rate_interval"]
+        assert 0 <= low <= row["success_rate"] <= high <= 1
+        assert row["success_rate"] <= row["subgoal_rate"] + 1e-12
+    assert gif.read_bytes()[:3] == b"GIF"
+    assert json.loads(carom(*arguments, "--json", "-")[1])["routes"] == rows  # the same seed, the same trials
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("train", "--out", "X"), "without --model there is MuJoCo with default parameters only"),
+        ((*TRAIN, "--out", "X", "--algo", "sacc"), "did you mean 'sac'"),
+        ((*TRAIN, "--out", "X", "--env", "carom/StrikeRoute-v1"), "did you mean 'carom/StrikeRoute-v0'"),
+        ((*TRAIN, "--out", "X", "--route", "2"), "--route belongs to carom/StrikeRoute-v0"),
+        ((*TRAIN, "--out", "X", "--preset", "quick"), "unknown preset"),
+        ((*TRAIN, "--out", "X", "--model", "nowhere"), "nowhere"),
+        (("rollout", "POLICY", "--on", "nylon-lo"), "did you mean 'nylon-low'"),
+        (("rollout", "POLICY", "--routes", "7"), "expected one of 1, 2, 3 or a file"),
+        (("rollout", "POLICY", "--routes", "1", "gone.yaml"), "gone.yaml"),
+        (("rollout", "nowhere"), "nowhere"),
+    ],
+)
+def test_mistakes_end_in_one_line(policy, tmp_path, arguments, said):
+    places = {"X": tmp_path / "X", "POLICY": policy}
+    code, _, err = carom(*(places.get(a, a) for a in arguments))
+    assert code == 2
+    assert said in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
