@@ -23,7 +23,8 @@ from carom.simulate.contract import Simulator
 from carom.simulate.uncertain import draws_of
 from carom.train import Preset, preset_of, run_trials
 
-SETTING = "nylon-low"  #: the stand-in on which policies are tried
+#: stand-ins on which policies are tried; rows of the first are called by the route alone
+REALITIES = ("nylon-waxed", "nylon-low")
 METHODS = ("hybrid", "hybrid-randomised", "mujoco")
 STEPS, TRIALS = 200_000, 100
 TOGETHER = 32  #: environments that the paper's preset steps together here, with as many updates: one per transition
@@ -36,20 +37,20 @@ def run(
 ) -> Results:
     """Every training seed learns from ten other strikes, trains anew, and is tried 100 times on every route."""
     draws, samples = draws or 3, samples or 60_000
-    settings = {"samples": samples, "seed": seed, "steps": STEPS, "trials": TRIALS, "setting": SETTING}
+    settings = {"samples": samples, "seed": seed, "steps": STEPS, "trials": TRIALS}
     pieces = Checkpoint(out / "routes.jsonl", settings)
     work = [
-        (f"{method}/{draw}/{preset}", partial(_piece, method, draw, preset, samples, out, seed, threads, progress))
-        for draw, method, preset in jobs(draws)
+        ("/".join(map(str, job)), partial(_piece, *job, samples, out, seed, threads, progress)) for job in jobs(draws)
     ]
     values, seconds = run_pieces(pieces, work, progress)
     return new_results(
         "routes",
         command=f"carom bench routes --draws {draws} --samples {samples}",
-        rows=summarise([*values, *_averages(values)]),
+        rows=summarise([*values, *_intervals(values)]),
         seconds=seconds,
         notes=(
-            f"Stand-in reality ({SETTING}; not MuJoCo, not a laboratory), semi-cylinder. SAC, {STEPS} transitions, "
+            f"Stand-in realities ({' and '.join(REALITIES)}; not MuJoCo, not a laboratory), semi-cylinder; rows "
+            f"without a name are of {REALITIES[0]}, the harder one, the others of one seed. SAC, {STEPS} transitions, "
             f"{draws} training seeds; each learned its simulator from {TRAIN} other strikes; {TRIALS} trials per route "
             "and seed. Mean and standard deviation over seeds; -low and -high are the ends of a 95 % interval of the "
             "mean over seeds (Student's t).",
@@ -60,10 +61,12 @@ def run(
     )
 
 
-def jobs(draws: int) -> list[tuple[int, str, str]]:
-    """(seed, simulator, preset) of each training."""
-    fast = [(draw, method, "fast") for draw in range(draws) for method in METHODS]
-    return [*fast, *((0, method, "paper") for method in PAPER)]
+def jobs(draws: int) -> list[tuple[str, str, int, str]]:
+    """(stand-in, simulator, seed, preset) of each training."""
+    harder, easier = REALITIES
+    fast = [(harder, method, draw, "fast") for draw in range(draws) for method in METHODS]
+    once = [(easier, method, 0, "fast") for method in METHODS]
+    return [*fast, *once, *((harder, method, 0, "paper") for method in PAPER)]
 
 
 def _preset(name: str) -> Preset:
@@ -72,10 +75,10 @@ def _preset(name: str) -> Preset:
 
 
 def _engines(
-    method: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
+    on: str, method: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
 ) -> tuple[Simulator, Sequence[Simulator]]:
     """The simulator learned from one set of strikes, and what is trained in: itself, or as it could also be."""
-    lesson, recordings = learned(SHAPE, draw, samples, out, seed, threads, progress)
+    lesson, recordings = learned(SHAPE, draw, samples, out, seed, threads, progress, setting=on)
     if method == "mujoco":
         engine: Simulator = mujoco_simulator(lesson, threads=threads)
         return engine, [engine]
@@ -87,42 +90,43 @@ def _engines(
 
 
 def _piece(
-    method: str, draw: int, preset: str, samples: int, out: Path, seed: int, threads: int, progress: Progress
+    on: str, method: str, draw: int, preset: str, samples: int, out: Path, seed: int, threads: int, progress: Progress
 ) -> Rows:
     """One policy: trained (or gone on with), then tried on the stand-in and in its own simulator."""
-    engine, trained_in = _engines(method, draw, samples, out, seed, threads, progress)
+    engine, trained_in = _engines(on, method, draw, samples, out, seed, threads, progress)
     policy = train_policy(
-        out / "routes" / f"{method}-{draw}-{preset}", trained_in, steps=STEPS, preset=_preset(preset), seed=seed + draw,
-        progress=progress, made_by={"simulator": method, "samples": samples, "draw": draw},
+        out / "routes" / f"{on}-{method}-{draw}-{preset}", trained_in, steps=STEPS, preset=_preset(preset),
+        seed=seed + draw, progress=progress,
+        made_by={"simulator": method, "strikes": on, "samples": samples, "draw": draw},
     )  # fmt: skip
     name = method if preset == "fast" else f"{method}-{preset}-preset"
-    reality = standin_strike(standin(SETTING, SHAPE, seed=seed + 1), seed=seed + 100 * draw)
+    reality = standin_strike(standin(on, SHAPE, seed=seed + 1), seed=seed + 100 * draw)
+    place = "" if on == REALITIES[0] else f", {on}"
     rows: Rows = []
 
     def add(setting: str, metric: str, value: float) -> None:
-        rows.append({"setting": setting, "method": name, "metric": metric, "value": value})
+        rows.append({"setting": setting + place, "method": name, "metric": metric, "value": value})
 
-    for number, route in ROUTES.items():
-        for prefix, strike in (("", reality), ("in-simulator-", engine_strike(engine))):
+    for prefix, strike in (("", reality), ("in-simulator-", engine_strike(engine))):
+        success = []
+        for number, route in ROUTES.items():
             rates = run_trials(policy, strike, engine.scene, route, trials=TRIALS, seed=seed + 1000 * draw).rates()
             add(f"route-{number}", f"{prefix}success-rate", rates.success.value)
             add(f"route-{number}", f"{prefix}subgoal-rate", rates.subgoals.value)
+            success.append(rates.success.value)
+        add("all-routes", f"{prefix}success-rate", float(np.mean(success)))
     for part, spent in policy.made_by["timing"].items():
         add("training", f"{part}-s", float(spent))
     return rows
 
 
-def _averages(values: Rows) -> Rows:
-    """Success averaged over the routes, seed by seed, and the ends of each rate's 95 % interval over seeds."""
-    found: Rows = []
+def _intervals(values: Rows) -> Rows:
+    """Ends of each rate's 95 % interval of the mean over seeds."""
     rates: dict[tuple[str, str, str], list[float]] = {}
     for row in values:
-        if str(row["metric"]) in ("success-rate", "subgoal-rate"):
+        if row["metric"] in ("success-rate", "subgoal-rate"):
             rates.setdefault((row["setting"], row["method"], row["metric"]), []).append(float(row["value"]))
-    for method in dict.fromkeys(m for _, m, _ in rates):
-        own = [v for (_, m, metric), v in rates.items() if m == method and metric == "success-rate"]
-        for mean in np.mean(own, axis=0).tolist():
-            found.append({"setting": "all-routes", "method": method, "metric": "success-rate", "value": mean})
+    found: Rows = []
     for (setting, method, metric), each in rates.items():
         if len(each) > 1:
             half = float(t.ppf(0.975, len(each) - 1) * np.std(each, ddof=1) / np.sqrt(len(each)))

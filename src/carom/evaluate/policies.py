@@ -14,7 +14,7 @@ from carom.envs.routes import Route, route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
 from carom.errors import CaromError, unknown_name
-from carom.loop import SETTINGS, standin
+from carom.loop import ALL_SETTINGS, standin
 from carom.loop.standin import StandIn
 from carom.scenes.strike import StrikeScene, from_bodies
 from carom.simulate.contract import Simulator
@@ -87,14 +87,14 @@ def standin_strike(reality: StandIn, *, seed: int) -> Strike:
 
 def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:
     """What `--on` names: a stand-in reality, or the folder of a corrected model (its hybrid then plays reality)."""
-    if name in SETTINGS:
+    if name in ALL_SETTINGS:
         reality = standin(name, SHAPE, seed=seed + 1)
         bodies = reality.bodies
         return standin_strike(reality, seed=seed), from_bodies(bodies["block"], bodies["striker"], name=SHAPE)
     if Path(name).is_dir():
         simulator = load_hybrid(Path(name)).simulator("hybrid", threads=threads)
         return engine_strike(simulator), simulator.scene
-    raise CaromError(f"--on: {unknown_name('reality', name, SETTINGS)}; or give the folder of a corrected model")
+    raise CaromError(f"--on: {unknown_name('reality', name, ALL_SETTINGS)}; or give the folder of a corrected model")
 
 
 def roll_out(

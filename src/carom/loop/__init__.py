@@ -2,10 +2,11 @@
 
 from carom.loop.mocap import Mocap
 from carom.loop.reality import Reality, sample_commands
-from carom.loop.settings import SETTINGS, SHAPES, Effects, Setting
+from carom.loop.settings import ALL_SETTINGS, SETTINGS, SHAPES, Effects, Setting
 from carom.loop.standin import StandIn, Truth, standin
 
 __all__ = [
+    "ALL_SETTINGS",
     "SETTINGS",
     "SHAPES",
     "Effects",

@@ -1,0 +1,31 @@
+"""Jobs and intervals of the benchmark of policies; training itself is tested in tests/train."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
+
+from carom.bench.routes import METHODS, REALITIES, TOGETHER, _intervals, _preset, jobs
+
+
+def test_every_simulator_is_trained_in_with_every_seed_and_the_papers_preset_once():
+    found = jobs(3)
+    assert len(set(found)) == len(found)
+    for method in METHODS:
+        assert {d for on, m, d, preset in found if (on, m, preset) == (REALITIES[0], method, "fast")} == {0, 1, 2}
+    assert {m for _, m, _, preset in found if preset == "paper"} == {"hybrid", "mujoco"}
+
+
+def test_the_papers_preset_updates_once_for_each_transition():
+    paper = _preset("paper")
+    assert (paper.envs, paper.updates, paper.gamma, paper.batch) == (TOGETHER, TOGETHER, 0.99, 256)
+
+
+def test_intervals_over_seeds_are_students():
+    rows = [{"setting": "route-1", "method": "hybrid", "metric": "success-rate", "value": v} for v in (0.5, 0.6, 0.7)]
+    once = {"setting": "route-1", "method": "mujoco", "metric": "success-rate", "value": 0.3}
+    ends = {row["metric"]: row["value"] for row in _intervals([*rows, once])}
+    half = 4.302653 * 0.1 / np.sqrt(3)  # t for 2 degrees of freedom
+    assert ends["success-rate-low"] == pytest.approx(0.6 - half, abs=1e-6)
+    assert ends["success-rate-high"] == pytest.approx(0.6 + half, abs=1e-6)
+    assert len(ends) == 2  # one seed has no interval
