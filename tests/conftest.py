@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,3 +17,8 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real recordings are not there ({folder}); set CAROM_DATA to their folder")
     return folder
+
+
+#: environments and policies are an extra: without its libraries their tests are not collected
+if not all(find_spec(name) for name in ("gymnasium", "PIL", "stable_baselines3")):
+    collect_ignore_glob = ["envs/*", "train/*"]

@@ -1,9 +1,9 @@
 """Policies as a user types it: train, go on after a kill, roll out along routes; one line for every mistake."""
 
 import json
+import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -33,11 +33,9 @@ def policy(tmp_path_factory):
 
 def test_a_finished_training_is_not_repeated(policy):
     before = (policy / "policy.safetensors").stat().st_mtime_ns
-    start = time.perf_counter()
     code, _, err = carom(*TRAIN, "--out", policy)
     assert code == 0, err
     assert (policy / "policy.safetensors").stat().st_mtime_ns == before
-    assert time.perf_counter() - start < 60
     code, _, err = carom(*TRAIN, "--out", policy, "--seed", 5)
     assert code == 2
     assert "other settings: seed 0 (now 5)" in err
@@ -52,10 +50,8 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
     assert code == 0, err
     rows = json.loads(said)["routes"]
     assert [(r["segments"], r["trials"]) for r in rows] == [(1, 7), (3, 7), (2, 7)]
-    for row in rows:
-        low, high = row["success_rate_interval"]
-        assert 0 <= low <= row["success_rate"] <= high <= 1
-        assert row["success_rate"] <= row["subgoal_rate"] + 1e-12
+    alone = json.loads(carom("rollout", policy, "--routes", 3, "--trials", 7, "--json", "-")[1])["routes"]
+    assert alone == rows[1:2]  # no route depends on the others
     assert gif.read_bytes()[:3] == b"GIF"
     assert json.loads(carom(*arguments, "--json", "-")[1])["routes"] == rows  # the same seed, the same trials
 
@@ -73,10 +69,15 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         (("rollout", "POLICY", "--routes", "7"), "expected one of 1, 2, 3 or a file"),
         (("rollout", "POLICY", "--routes", "1", "gone.yaml"), "gone.yaml"),
         (("rollout", "nowhere"), "nowhere"),
+        (("rollout", "POLICY", "2"), "routes follow --routes"),
+        (("rollout", "SQUARE"), "the policy was trained with shape box, this reality has semi-cylinder"),
     ],
 )
 def test_mistakes_end_in_one_line(policy, tmp_path, arguments, said):
-    places = {"X": tmp_path / "X", "POLICY": policy}
+    places = {"X": tmp_path / "X", "POLICY": policy, "SQUARE": tmp_path / "square"}
+    shutil.copytree(policy, places["SQUARE"])
+    header = (policy / "policy.json").read_text()
+    (places["SQUARE"] / "policy.json").write_text(header.replace('"shape": "semi-cylinder"', '"shape": "box"'))
     code, _, err = carom(*(places.get(a, a) for a in arguments))
     assert code == 2
     assert said in err

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
-from carom.bench.routes import METHODS, REALITIES, TOGETHER, _intervals, _preset, jobs
+from carom.bench.routes import METHODS, REALITIES, TOGETHER, _preset, _widened, jobs
 
 
 def test_every_simulator_is_trained_in_with_every_seed_and_the_papers_preset_once():
@@ -21,11 +21,19 @@ def test_the_papers_preset_updates_once_for_each_transition():
     assert (paper.envs, paper.updates, paper.gamma, paper.batch) == (TOGETHER, TOGETHER, 0.99, 256)
 
 
-def test_intervals_over_seeds_are_students():
-    rows = [{"setting": "route-1", "method": "hybrid", "metric": "success-rate", "value": v} for v in (0.5, 0.6, 0.7)]
-    once = {"setting": "route-1", "method": "mujoco", "metric": "success-rate", "value": 0.3}
-    ends = {row["metric"]: row["value"] for row in _intervals([*rows, once])}
-    half = 4.302653 * 0.1 / np.sqrt(3)  # t for 2 degrees of freedom
+def _rows(metric, values, method="hybrid"):
+    return [{"setting": "route-1", "method": method, "metric": metric, "value": v} for v in values]
+
+
+def test_intervals_are_the_wider_of_trials_and_seeds():
+    scattered = [*_rows("success-rate", (0.5, 0.6, 0.7)), *_rows("success-rate-low", (0.4, 0.5, 0.6)),
+                 *_rows("success-rate-high", (0.6, 0.7, 0.8))]  # fmt: skip
+    ends = {row["metric"]: row["value"] for row in _widened(scattered)}
+    half = 4.302653 * 0.1 / np.sqrt(3)  # Student's t for 2 degrees of freedom
     assert ends["success-rate-low"] == pytest.approx(0.6 - half, abs=1e-6)
     assert ends["success-rate-high"] == pytest.approx(0.6 + half, abs=1e-6)
-    assert len(ends) == 2  # one seed has no interval
+    alike = [*_rows("success-rate", (1.0,) * 3), *_rows("success-rate-low", (0.96,) * 3),
+             *_rows("success-rate-high", (1.0,) * 3)]  # fmt: skip
+    ends = {row["metric"]: row["value"] for row in _widened(alike)}
+    assert (ends["success-rate-low"], ends["success-rate-high"]) == (0.96, 1.0)
+    assert _widened(_rows("total-s", (3.0,))) == _rows("total-s", (3.0,))

@@ -134,7 +134,9 @@ def test_sb3_tells_returns_and_works_with_a_monitor() -> None:
     strike.next = [(0.1, 0.0, 0.0), (0.1, 0.0, 0.0)]
     _, first, done, infos = monitored.step(np.zeros((2, 3), dtype=np.float32))
     assert not done.any()
-    assert infos == [{}, {}]
+    assert [set(info["reward_terms"]) for info in infos] == [{"R1", "R2", "R3", "R4"}] * 2
+    assert infos[0] is not infos[1]
+    assert not any("episode" in info for info in infos)
     assert infos[0] is not infos[1]
     strike.next = [(0.3, 0.0, 0.0), (0.2, 0.0, 0.0)]
     seen, second, done, infos = env.step(np.zeros((2, 3), dtype=np.float32))

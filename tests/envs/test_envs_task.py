@@ -70,10 +70,11 @@ def test_the_way_counts_and_its_start_does_not() -> None:
 def test_starts_cover_their_ranges_and_rows_are_independent() -> None:
     seeds, episodes = np.arange(4000, dtype=np.uint64), np.zeros(4000, dtype=np.int64)
     u = uniform(seeds, episodes)
-    assert u.shape == (4000, DRAWS)
-    assert u.mean(axis=0) == pytest.approx([0.5] * DRAWS, abs=0.02)
-    assert u.std(axis=0) == pytest.approx([12**-0.5] * DRAWS, abs=0.01)
-    assert np.abs(np.corrcoef(np.column_stack([u[:-1], u[1:]]).T) - np.eye(2 * DRAWS)).max() < 0.07
+    numbers = DRAWS + 1
+    assert u.shape == (4000, numbers)
+    assert u.mean(axis=0) == pytest.approx([0.5] * numbers, abs=0.02)
+    assert u.std(axis=0) == pytest.approx([12**-0.5] * numbers, abs=0.01)
+    assert np.abs(np.corrcoef(np.column_stack([u[:-1], u[1:]]).T) - np.eye(2 * numbers)).max() < 0.07
     assert np.array_equal(uniform(seeds[7:8], episodes[:1]), u[7:8])
     assert not np.array_equal(uniform(seeds, episodes + 1), u)
     pose, goal = SegmentStarts().draw(u)

@@ -246,13 +246,13 @@ def test_the_six_settings_span_what_they_should():
         assert setting.ground_friction == pytest.approx(0.45 if setting.ground == "high" else 0.22, rel=0.1)
 
 
-def test_on_a_waxed_table_blocks_slide_further_and_turn_more():
+def test_on_a_waxed_table_blocks_slide_twice_as_far():
     usual, waxed = (standin(name, seed=1, mocap=Mocap()) for name in ("nylon-low", "nylon-waxed"))
     commands = commands_for(usual, 50)
     ends = [r.truth(commands, seed=0, scatter=False).rest - commands.target_pose for r in (usual, waxed)]
     far = [np.median(np.linalg.norm(e[:, :2], axis=1)) for e in ends]
     turned = [np.median(np.abs(e[:, 2])) for e in ends]
-    assert far[1] == pytest.approx(far[0] * 0.202 / 0.12, rel=0.15)
+    assert far[1] == pytest.approx(far[0] * 0.202 / 0.10, rel=0.15)
     assert turned[1] > turned[0]
 
 

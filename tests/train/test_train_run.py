@@ -12,8 +12,16 @@ from toy_env import ToyVecEnv, best
 from carom.errors import CaromError
 from carom.train import Policy, Preset, load_policy, preset_of, train
 from carom.train import run as module
-from carom.train.checkpoint import _jax_leaves, _restore_jax, load_checkpoint, pack, save_checkpoint, unpack
-from carom.train.models import new_model
+from carom.train.checkpoint import (
+    _jax_leaves,
+    _restore_jax,
+    drop_checkpoints,
+    load_checkpoint,
+    pack,
+    save_checkpoint,
+    unpack,
+)
+from carom.train.models import new_model, policy_of
 
 
 class KilledError(Exception):
@@ -219,3 +227,22 @@ def test_pack_gives_back_nested_state() -> None:
     again = unpack(json.loads(json.dumps(pack(state, arrays))), arrays)
     np.testing.assert_array_equal(again.pop("a"), np.arange(3))
     assert again == {"b": [1, None, {"array": "no array", "c": 2.5}], "d": {}}
+
+
+def test_policies_are_not_taken_from_what_they_cannot_keep() -> None:
+    from stable_baselines3 import SAC, TD3
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    for model, reason in (
+        (SAC("MlpPolicy", VecNormalize(ToyVecEnv(2)), buffer_size=10), "VecNormalize"),
+        (TD3("MlpPolicy", ToyVecEnv(2), buffer_size=10), "SAC or PPO, got TD3"),
+    ):
+        with pytest.raises(CaromError, match=reason):
+            policy_of(model)
+
+
+def test_folders_that_only_look_like_checkpoints_stay(tmp_path: Path) -> None:
+    kept = tmp_path / "checkpoint-mine"
+    kept.mkdir()
+    drop_checkpoints(tmp_path)
+    assert kept.is_dir()

@@ -92,7 +92,9 @@ def train(
     printer = Out(json_file)
     with bar() as progress:
         engines = policies.training_engines(model, simulator, randomise=randomise, seed=seed, threads=threads)
-        made_by = {"model": None if model is None else str(model), "simulator": simulator, "randomise": randomise}
+        made_by = {"simulator": simulator, "randomise": randomise}
+        if model is not None:
+            made_by |= {"model": str(model), "model_digest": policies.model_digest(model)}
         policy = policies.train_policy(
             out, engines, environment=env, route=route, algo=algo, steps=steps, preset=preset, library=library,
             seed=seed, progress=progress, made_by=made_by,
@@ -108,7 +110,9 @@ def rollout(
     policy: Annotated[Path, typer.Argument(help="policy folder, from `carom train`")],
     more_routes: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     on: Annotated[str, typer.Option(help="a stand-in reality (like nylon-low), or a model folder")] = "nylon-low",
-    routes: Annotated[str, typer.Option(metavar="ROUTE...", help="1, 2, 3 or files (YAML), several at once")] = "1",
+    routes: Annotated[
+        list[str] | None, typer.Option(metavar="ROUTE...", help="1, 2, 3 or files (YAML), several at once; default: 1")
+    ] = None,
     trials: Annotated[int, typer.Option(min=1, help="along each route")] = 100,
     animation: Annotated[Path | None, typer.Option(help="GIF of a trial; default: POLICY/trials.gif")] = None,
     threads: Threads = 0,
@@ -117,7 +121,9 @@ def rollout(
 ) -> None:
     """Try a policy along routes: success and sub-goal rates with 95 % intervals, and an animation."""
     policies = extra("carom.evaluate.policies")
-    printer, chosen = Out(json_file), [routes, *(more_routes or [])]
+    if more_routes and not routes:
+        raise CaromError(f"expected one policy, got also {' '.join(more_routes)}; routes follow --routes")
+    printer, chosen = Out(json_file), [*(routes or ["1"]), *(more_routes or [])]
     with bar() as progress:
         found = policies.roll_out(policy, on, chosen, trials=trials, seed=seed, threads=threads, progress=progress)
     rows = policies.trial_rows(found)

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from carom.envs.starts import Starts, uniform
+from carom.envs.starts import DRAWS, Starts, uniform
 from carom.envs.task import REACH, STRIKES, TERMS, errors, heading_angle, left_zone, observe, rewards, task_scene
 from carom.errors import CaromError
 from carom.plan.search import HORIZON
@@ -29,7 +29,8 @@ Strike = Callable[[StrikeCommands], tuple[Array, Mask]]
 Simulators = Simulator | Sequence[Simulator] | Callable[[], Simulator | Sequence[Simulator]]
 
 TRAIL = 16  #: former rests that are kept, to be drawn
-ROWS = ("pose", "goals", "stage", "strikes", "ended", "seeds", "episodes", "trail", "blow")  #: of a batch's state
+#: of a batch's state
+ROWS = ("pose", "goals", "stage", "strikes", "ended", "seeds", "episodes", "engine", "trail", "blow")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def engine_strike(simulator: Simulator) -> Strike:
 
 
 def make_batch(simulator: Simulators | None, starts: Starts, *, count: int = 1, seed: int | None = None) -> StrikeBatch:
-    """Tasks in an engine; several engines: the same one as it could also be (domain randomisation).
+    """Tasks in an engine; several engines: the same one as it could also be, another draw for each episode.
 
     None: MuJoCo with the defaults of the built-in semi-cylinder.
     """
@@ -126,7 +127,7 @@ class StrikeBatch:
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         self.seeds = np.zeros(count, dtype=np.uint64)
-        self.generator = np.random.default_rng(0)
+        self.engine = np.zeros(count, dtype=np.int64)  #: which of the engines each task is struck in [N]
         self.reset(seeds=[seed + row for row in range(count)])
 
     def reset(self, rows: ArrayLike | None = None, *, seeds: Sequence[int] | None = None) -> NDArray[np.float32]:
@@ -137,10 +138,10 @@ class StrikeBatch:
                 raise CaromError(f"seeds: expected {len(index)}, one for each row that starts anew, got {len(seeds)}")
             self.seeds[index] = np.array([int(s) % 2**64 for s in seeds], dtype=np.uint64)
             self.episodes[index] = -1
-            if rows is None:  # the choice of engines belongs to no row
-                self.generator = np.random.default_rng(int(self.seeds[0]))
         self.episodes[index] += 1
-        self.pose[index], self.goals[index] = self.starts.draw(uniform(self.seeds[index], self.episodes[index]))
+        drawn = uniform(self.seeds[index], self.episodes[index])
+        self.pose[index], self.goals[index] = self.starts.draw(drawn[:, :DRAWS])
+        self.engine[index] = (drawn[:, DRAWS] * len(self._engines)).astype(np.int64)
         self.stage[index], self.strikes[index], self.ended[index] = 0, 0, False
         self.trail[index], self.blow[index] = np.nan, np.nan
         return self.observe()
@@ -177,14 +178,14 @@ class StrikeBatch:
         return replace(self._space.commands(unit), target_pose=self.target_pose[rows])
 
     def step(self, actions: ArrayLike, active: ArrayLike | None = None) -> Outcome:
-        """One strike at each row of the mask `active` [N] (None: all), all of them in one call."""
+        """One strike at each row of the mask `active` [N] (None: all), all that share an engine in one call."""
         rows = np.ones(self.count, dtype=bool) if active is None else np.asarray(active, dtype=bool)
         if rows.shape != (self.count,):
             raise CaromError(f"active: expected a mask of shape ({self.count},), got {rows.shape}")
         if (rows & self.ended).any():
             raise CaromError(f"row {int(np.argmax(rows & self.ended))} has ended; reset it before the next strike")
         commands = self.commands(actions, rows)
-        rest, carried_out = self._struck(commands)
+        rest, carried_out = self._struck(commands, self.engine[rows])
         before, goal = self.pose.copy(), self.goal
         index = np.flatnonzero(rows)
         self._remember(index, commands)
@@ -192,13 +193,12 @@ class StrikeBatch:
         self.strikes[index] += 1
         return self._judged(rows, before, goal, np.isin(np.arange(self.count), index[~carried_out]))
 
-    def _struck(self, commands: StrikeCommands) -> tuple[Array, Mask]:
-        if not len(commands):
-            return np.zeros((0, 3)), np.zeros(0, dtype=bool)
-        several = len(self._engines) > 1
-        engine = self._engines[int(self.generator.integers(len(self._engines))) if several else 0]
-        rest, carried_out = engine(commands)
-        return rest, np.asarray(carried_out, dtype=bool) & np.isfinite(rest).all(axis=1)
+    def _struck(self, commands: StrikeCommands, engine: NDArray[np.int64]) -> tuple[Array, Mask]:
+        rest, carried_out = np.zeros((len(commands), 3)), np.zeros(len(commands), dtype=bool)
+        for number in np.unique(engine):
+            own = engine == number
+            rest[own], carried_out[own] = self._engines[number](commands[own])
+        return rest, carried_out & np.isfinite(rest).all(axis=1)
 
     def _remember(self, index: NDArray[np.int64], commands: StrikeCommands) -> None:
         yaw = commands.target_pose[:, 2]
@@ -225,14 +225,14 @@ class StrikeBatch:
                        distance, turn)  # fmt: skip
 
     def state(self) -> dict[str, Any]:
-        """All that the next step depends on, for a checkpoint: arrays by name, and the generator's JSON-able state."""
-        return {**{name: getattr(self, name).copy() for name in ROWS}, "generator": self.generator.bit_generator.state}
+        """All that the next step depends on, for a checkpoint: arrays by name."""
+        return {name: getattr(self, name).copy() for name in ROWS}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state` of the same tasks."""
-        missing = [name for name in (*ROWS, "generator") if name not in state]
+        missing = [name for name in ROWS if name not in state]
         if missing:
-            raise CaromError(f"state: expected {', '.join((*ROWS, 'generator'))}; missing: {', '.join(missing)}")
+            raise CaromError(f"state: expected {', '.join(ROWS)}; missing: {', '.join(missing)}")
         for name in ROWS:
             own, given = getattr(self, name), np.asarray(state[name])
             if given.shape != own.shape:
@@ -240,4 +240,3 @@ class StrikeBatch:
         for name in ROWS:
             own = getattr(self, name)
             own[...] = np.asarray(state[name]).astype(own.dtype)
-        self.generator.bit_generator.state = state["generator"]

@@ -101,7 +101,11 @@ def animation(frames: Sequence[Pixels], path: Path, *, seconds: float = 0.6) -> 
         raise CaromError("animation: expected one frame or more, got none")
     if not 0.02 <= seconds <= 60:
         raise CaromError(f"animation: expected 0.02 to 60 seconds for each frame, got {seconds}")
-    images = [Image.fromarray(f).quantize(colors=64, dither=Image.Dither.NONE) for f in frames]
+    height, width = (max(f.shape[i] for f in frames) for i in (0, 1))
+    pictures = [Image.new("RGB", (width, height), "white") for _ in frames]  # routes need tables of their own size
+    for picture, pixels in zip(pictures, frames, strict=True):
+        picture.paste(Image.fromarray(pixels), (0, 0))
+    images = [picture.quantize(colors=256, dither=Image.Dither.NONE) for picture in pictures]
     more = {"save_all": True, "append_images": images[1:], "duration": round(1000 * seconds), "loop": 0}
     images[0].save(path, format="GIF", optimize=True, **more)
 

@@ -19,7 +19,7 @@ from carom.errors import CaromError
 
 @final
 class StrikeVecEnv(VecEnv):
-    """N tasks that start anew by themselves; infos are filled where an episode ended, with its return and length.
+    """N tasks that start anew by themselves; infos tell the reward's terms, and return and length of ended episodes.
 
     A `VecMonitor` around it works, and is not needed.
     """
@@ -53,35 +53,21 @@ class StrikeVecEnv(VecEnv):
         reward, done = outcome.reward, outcome.terminated
         self.returns += reward
         self.lengths += 1
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]  # one each: wrappers write into them
+        infos = _infos(outcome)
         observation = outcome.observation
         if done.any():
             rows = np.flatnonzero(done)
-            for row, info in zip(rows.tolist(), self._final_infos(outcome, rows), strict=True):
-                infos[row] = info
+            seconds = round(perf_counter() - self._started, 6)
+            for row in rows.tolist():
+                total, length = float(self.returns[row]), int(self.lengths[row])
+                infos[row] |= {
+                    "terminal_observation": outcome.observation[row],
+                    "TimeLimit.truncated": False,
+                    "episode": {"r": total, "l": length, "t": seconds},
+                }
             self.returns[rows], self.lengths[rows] = 0.0, 0
             observation = self.batch.reset(rows)
         return observation, reward.astype(np.float32), done, infos
-
-    def _final_infos(self, outcome: Outcome, rows: NDArray[np.int64]) -> list[dict[str, Any]]:
-        told = outcome.info()
-        terms = told.pop("reward_terms")
-        names, columns = list(told), [values[rows].tolist() for values in told.values()]
-        parts = zip(*(values[rows].tolist() for values in terms.values()), strict=True)
-        seconds = round(perf_counter() - self._started, 6)
-        runs = zip(self.returns[rows].tolist(), self.lengths[rows].tolist(), strict=True)
-        return [
-            {
-                **dict(zip(names, row, strict=True)),
-                "reward_terms": dict(zip(terms, part, strict=True)),
-                "terminal_observation": last,
-                "TimeLimit.truncated": False,
-                "episode": {"r": total, "l": length, "t": seconds},
-            }
-            for row, part, last, (total, length) in zip(
-                zip(*columns, strict=True), parts, outcome.observation[rows], runs, strict=True
-            )
-        ]
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint: the batch's state, and the running returns and lengths."""
@@ -121,3 +107,15 @@ class StrikeVecEnv(VecEnv):
     ) -> list[bool]:
         """No task is wrapped."""
         return [False] * len(list(self._get_indices(indices)))
+
+
+def _infos(outcome: Outcome) -> list[dict[str, Any]]:
+    """What each task tells of its strike, one dict each: wrappers write into them."""
+    told = outcome.info()
+    terms = told.pop("reward_terms")
+    parts = zip(*(values.tolist() for values in terms.values()), strict=True)
+    columns = zip(*(values.tolist() for values in told.values()), strict=True)
+    return [
+        {**dict(zip(told, row, strict=True)), "reward_terms": dict(zip(terms, part, strict=True))}
+        for row, part in zip(columns, parts, strict=True)
+    ]

@@ -13,7 +13,7 @@ from carom.envs.task import HALF_WIDTH, LENGTH, REACH, directions, sub_goals
 from carom.errors import CaromError
 from carom.state import Array
 
-DRAWS = 4  #: numbers that one start needs
+DRAWS = 4  #: numbers that one start needs; the batch uses one more, for the choice among its engines
 
 
 class Starts(Protocol):
@@ -78,13 +78,13 @@ class RouteStarts:
 
 
 def uniform(seeds: NDArray[np.uint64], episodes: NDArray[np.int64]) -> Array:
-    """Uniform numbers [M, DRAWS] in [0, 1) that depend on nothing but each row's seed and episode (SplitMix64).
+    """Uniform numbers [M, DRAWS + 1] in [0, 1) that depend on nothing but each row's seed and episode (SplitMix64).
 
     So a row draws the same in any batch, thousands are drawn at once, and there is no generator to save.
     """
     step = np.uint64(0x9E3779B97F4A7C15)
     key = _mixed(_mixed(seeds + step) + episodes.astype(np.uint64) * step)
-    count = np.arange(1, DRAWS + 1, dtype=np.uint64)
+    count = np.arange(1, DRAWS + 2, dtype=np.uint64)
     return np.asarray((_mixed(key[:, None] + count * step) >> np.uint64(11)) * 2.0**-53)
 
 

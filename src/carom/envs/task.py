@@ -25,7 +25,7 @@ ARC = (np.pi / 12, 11 * np.pi / 12)  #: [rad] of the semi-cylinder's arc that ma
 DEFLECTION = np.pi / 12  #: [rad] of a strike from the inward normal, at most (theta_1, Table I)
 TERMS = ("R1", "R2", "R3", "R4")  #: of the reward (Table V)
 FAR = 10.0  #: where positions in the observation are clipped
-WAY = np.arange(1, 10) / 9  #: places on the way to the next rest that are looked at; where it set out counts as inside
+WAY = np.arange(1, 65) / 64  #: places on the way to the next rest that are looked at; where it set out counts as inside
 ROUNDING = 1e-9  #: [m] so that a block on the very edge is inside
 
 

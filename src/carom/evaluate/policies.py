@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 
 from carom.envs.batch import Mask, Strike, StrikeBatch, engine_strike, make_batch
 from carom.envs.render import animation, frame
-from carom.envs.routes import Route, route_from
+from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
+from carom.envs.task import task_scene
 from carom.errors import CaromError, unknown_name
 from carom.loop import ALL_SETTINGS, standin
 from carom.loop.standin import StandIn
@@ -24,8 +26,9 @@ from carom.state import Array, StrikeCommands
 from carom.train import Policy, Trials, load_policy, run_trials, train
 
 ENVIRONMENTS = ("carom/StrikeSegment-v0", "carom/StrikeRoute-v0")
-DRAWS = 32  #: simulators that stand for what is uncertain, with --randomise
+DRAWS = 16  #: simulators that stand for what is uncertain, with --randomise
 SHAPE = "semi-cylinder"  #: of the block on the stand-ins
+BLOCK = 1  #: seed of a stand-in: to which side its mass is off, and the like
 Progress = Callable[[str, int, int], None]
 
 
@@ -66,10 +69,42 @@ def train_policy(
     elif route is not None:
         raise CaromError(f"--route belongs to {ENVIRONMENTS[1]}, not to {environment}")
     seed = int(options.get("seed", 0))
+    scene = make_batch(engines, starts).scene
+    made_by = {**made_by, "points_m": starts.points.tolist(), "strikes_mean": strikes_of(scene)}
     return train(
         lambda count: StrikeVecEnv(make_batch(engines, starts, count=count, seed=seed)),
-        out, environment=environment, made_by={**made_by, "route": route}, **options,
+        out, environment=environment, made_by=made_by, **options,
     )  # fmt: skip
+
+
+def strikes_of(scene: StrikeScene) -> dict[str, Any]:
+    """What actions stand for in a scene: the block, and the ranges of its strikes."""
+    size = np.ptp(scene.outline.vertices, axis=0)
+    return {
+        "shape": scene.shape.kind,
+        "size_m": [round(float(v), 4) for v in size],
+        "arc_rad": None if scene.arc is None else [round(float(v), 4) for v in scene.arc],
+        "deflection_rad": round(float(scene.deflection), 4),
+        "speed_m_s": [round(float(v), 4) for v in scene.speed],
+    }
+
+
+def check_strikes(policy: Policy, scene: StrikeScene) -> None:
+    """Raise if a policy's actions would mean other strikes, or another block, than it was trained with."""
+    learned, here = policy.made_by.get("strikes_mean"), strikes_of(task_scene(scene))
+    for key, value in here.items():
+        if isinstance(learned, Mapping) and learned.get(key) != value:
+            raise CaromError(
+                f"the policy was trained with {key} {learned.get(key)}, this reality has {value}: train one for it"
+            )
+
+
+def model_digest(model: Path) -> str:
+    """A short name for what a model's folder holds: the same training is not gone on with in another model."""
+    digest = sha256()
+    for path in sorted(model.rglob("*.safetensors")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def standin_strike(reality: StandIn, *, seed: int) -> Strike:
@@ -86,9 +121,12 @@ def standin_strike(reality: StandIn, *, seed: int) -> Strike:
 
 
 def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:
-    """What `--on` names: a stand-in reality, or the folder of a corrected model (its hybrid then plays reality)."""
+    """What `--on` names: a stand-in reality, or the folder of a corrected model (its hybrid then plays reality).
+
+    `seed` is for the scatter of strikes; the stand-in itself is always the same block.
+    """
     if name in ALL_SETTINGS:
-        reality = standin(name, SHAPE, seed=seed + 1)
+        reality = standin(name, SHAPE, seed=BLOCK)
         bodies = reality.bodies
         return standin_strike(reality, seed=seed), from_bodies(bodies["block"], bodies["striker"], name=SHAPE)
     if Path(name).is_dir():
@@ -99,25 +137,26 @@ def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike,
 
 def roll_out(
     folder: Path, on: str, routes: Sequence[str], *, trials: int, seed: int, threads: int, progress: Progress
-) -> dict[str, Trials]:
-    """Trials of a saved policy along routes, by the route's name."""
+) -> list[Trials]:
+    """Trials of a saved policy along routes."""
     policy = load_policy(folder)
     chosen = [route_from(r) for r in routes]
-    strike, scene = reality_from(on, seed=seed, threads=threads)
-    found = {}
+    found = []
     for number, route in enumerate(chosen):
-        found[route.name] = run_trials(policy, strike, scene, route, trials=trials, seed=seed)
+        strike, scene = reality_from(on, seed=seed, threads=threads)  # anew: no route depends on the others
+        check_strikes(policy, scene)
+        found.append(run_trials(policy, strike, scene, route, trials=trials, seed=seed))
         progress("trials", number + 1, len(chosen))
     return found
 
 
-def trial_rows(found: Mapping[str, Trials]) -> list[dict[str, Any]]:
+def trial_rows(found: Sequence[Trials]) -> list[dict[str, Any]]:
     """What trials came to, for tables and JSON: rates with 95 % intervals."""
     rows = []
-    for name, trials in found.items():
+    for trials in found:
         rates = trials.rates()
         rows.append({
-            "route": name,
+            "route": trials.route.name,
             "segments": trials.route.segments,
             "trials": len(trials.success),
             "success_rate": rates.success.value,
@@ -130,11 +169,11 @@ def trial_rows(found: Mapping[str, Trials]) -> list[dict[str, Any]]:
     return rows
 
 
-def animate(folder: Path, on: str, routes: Sequence[str | Route], path: Path, *, seed: int, threads: int) -> Path:
-    """An animation (GIF) of one trial along each route, struck as in `roll_out`."""
+def animate(folder: Path, on: str, routes: Sequence[str], path: Path, *, seed: int, threads: int) -> Path:
+    """An animation (GIF) of one trial along each route."""
     policy, frames = load_policy(folder), []
-    strike, scene = reality_from(on, seed=seed, threads=threads)
     for route in routes:
+        strike, scene = reality_from(on, seed=seed, threads=threads)
         batch = StrikeBatch(strike, scene, starts=RouteStarts(route_from(route)), count=1, seed=seed)
         frames.append(frame(batch))
         while not batch.ended[0]:

@@ -48,9 +48,9 @@ def hybrid_draws(
     rng, student = _generator(count, seed), hybrid.impact.model
     if not isinstance(student, Student) or student.spread is None:
         raise CaromError("this needs a model that states its uncertainty: one made by carom adapt")
-    half = rng.standard_normal((count, 4))
+    normal = rng.standard_normal((count, 4))
     made = []
-    for row in half - half.mean(axis=0):
+    for row in normal - normal.mean(axis=0):
         factor = float(np.exp(friction_spread * row[3]))
         slider = replace(hybrid.impact.slider, friction=hybrid.impact.slider.friction * factor)
         impact = replace(hybrid.impact, model=Perturbed(student, row[:3]), slider=slider)

@@ -67,7 +67,7 @@ def drop_checkpoints(out: Path, *, but: str = "") -> None:
     """Remove the checkpoints of a training, except one."""
     if not but:
         (out / POINTER).unlink(missing_ok=True)
-    for old in out.glob("checkpoint-*"):
+    for old in out.glob("checkpoint-" + 9 * "[0-9]"):  # no other folder that a user may keep there
         if old.name != but:
             shutil.rmtree(old, ignore_errors=True)
 

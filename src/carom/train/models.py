@@ -60,11 +60,19 @@ def is_jax(model: BaseAlgorithm) -> bool:
 
 def policy_of(model: BaseAlgorithm, *, environment: str = "", made_by: Mapping[str, Any] | None = None) -> Policy:
     """The deterministic actor of a SAC or PPO model of Stable-Baselines3 or sbx."""
+    kind = type(model).__name__
+    if kind not in ("SAC", "PPO"):
+        raise CaromError(f"a policy can be taken from SAC or PPO, got {kind}")
+    if model.get_vec_normalize_env() is not None:
+        raise CaromError("the model was trained under VecNormalize, which a policy does not keep: train without it")
+    extractor = getattr(model.policy, "features_extractor", None)
+    if extractor is not None and type(extractor).__name__ != "FlattenExtractor":
+        raise CaromError(f"a policy is a plain network, without a features extractor; got {type(extractor).__name__}")
     squashed = bool(model.policy.squash_output)
     weights, biases, activation = _flax_layers(model) if is_jax(model) else _torch_layers(model)
     seen, acted = model.observation_space, model.action_space
     return Policy(
-        algorithm="sac" if squashed else "ppo",
+        algorithm=kind.lower(),
         environment=environment,
         activation=activation,
         squashed=squashed,
@@ -84,10 +92,8 @@ Layers = tuple[tuple[Floats, ...], tuple[Floats, ...], str]
 def _torch_layers(model: Any) -> Layers:
     if isinstance(model, SAC):
         hidden, last = model.actor.latent_pi, model.actor.mu
-    elif isinstance(model, PPO):
-        hidden, last = model.policy.mlp_extractor.policy_net, model.policy.action_net
     else:
-        raise CaromError(f"a policy can be taken from SAC or PPO, got {type(model).__name__}")
+        hidden, last = model.policy.mlp_extractor.policy_net, model.policy.action_net
     linear = [m for m in [*hidden, last] if isinstance(m, nn.Linear)]
     kinds = {type(m) for m in hidden} - {nn.Linear}
     names = {nn.ReLU: "relu", nn.Tanh: "tanh"}

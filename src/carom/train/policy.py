@@ -1,7 +1,7 @@
 """A trained policy as Carom keeps it: the deterministic actor alone, in safetensors with a JSON header.
 
 A policy is shared between people and run on robots, so its file must not be able to run code: no pickle. It needs
-neither the library that trained it nor a simulator, and says the same as `model.predict(..., deterministic=True)`.
+neither the library that trained it nor Gymnasium, and says the same as `model.predict(..., deterministic=True)`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from carom import __version__
 from carom.distill.files import load_tensors, write_tensors
-from carom.errors import CaromError, ModelError
+from carom.errors import CaromError, ModelError, unknown_name
 from carom.recordings.files import atomically
+from carom.train.presets import ALGORITHMS
 
 Floats = NDArray[np.float32]
 
@@ -49,6 +50,8 @@ class Policy:
     made_by: Mapping[str, Any] = field(default_factory=dict)  #: seed, steps, simulator, preset, timing [s]
 
     def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise ModelError(f"policy: {unknown_name('algorithm', self.algorithm, ALGORITHMS)}")
         if self.activation not in ACTIVATIONS:
             raise ModelError(f"policy: expected activation {' or '.join(ACTIVATIONS)}, got {self.activation!r}")
         sizes = self.sizes
@@ -60,8 +63,11 @@ class Policy:
                 f"policy: the network goes from {sizes[0]} to {sizes[-1]} numbers, its bounds are for "
                 f"{len(self.observation_low)} and {len(self.action_low)}"
             )
-        if not all(np.isfinite(a).all() for a in (*self.weights, *self.biases, self.action_low, self.action_high)):
-            raise ModelError("policy: weights or action bounds are not finite; the training has diverged, train anew")
+        if not all(np.isfinite(a).all() for a in (*self.weights, *self.biases)):
+            raise ModelError("policy: weights are not finite; the training has diverged, train anew")
+        bounds = ((self.observation_low, self.observation_high), (self.action_low, self.action_high))
+        if not all(np.isfinite(high - low).all() and (low < high).all() for low, high in bounds):
+            raise ModelError("policy: expected finite bounds of observation and action, the lower below the upper")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -120,7 +126,7 @@ def load_policy(folder: Path) -> Policy:
         observation, action = (np.asarray(header[k], dtype=np.float32) for k in ("observation", "action"))
         squashed, made_by = header["squashed"], dict(header["made_by"])
         names = {k: str(header[k]) for k in ("algorithm", "environment", "activation")}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{path} is damaged: {type(error).__name__} {error}") from error
     if len(sizes) < 2 or not isinstance(squashed, bool):
         raise ModelError(f"{path} is damaged: expected two sizes or more and 'squashed' true or false")
@@ -163,7 +169,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; a `ModelError` says when it is damaged."""
     try:
         value = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} is damaged: {error}") from error
     if not isinstance(value, dict):
         raise ModelError(f"{path} is damaged: expected an object, got {type(value).__name__}")

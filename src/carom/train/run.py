@@ -72,6 +72,7 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     _refuse_other(out, settings)
     if (out / HEADER).is_file():
+        drop_checkpoints(out)  # a kill may have left them
         return load_policy(out)
     env = make_env(chosen.envs)
     try:
