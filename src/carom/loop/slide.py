@@ -2,7 +2,7 @@
 
 Coulomb friction acts at every point of the base, against that point's own velocity, so drag and torsional
 friction couple: spin makes a block glide further and a glide makes it spin longer. The base is a grid of cells
-of the outline, each with its share of the weight.
+of the outline, each with its share of the weight. Friction may grow with the slip, up to a limit.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from carom.state import Array, rotate
 GRAVITY = 9.81  #: [m/s^2]
 AT_REST = 1e-5  #: [m/s] below this the last few micrometres are taken in one straight, evenly braked stretch
 MAX_STEPS = 2000
+RISE_SPEED = 0.6  #: [m/s] of slip over which friction that grows with it does so
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Footprint:
     share: Array  #: [Q] share of the weight (times relative friction) on each cell [1]
     cell: float  #: side of a cell [m]
     gyration: float  #: radius of gyration about the vertical through the centre of mass [m]
+    rise: float = 0.0  #: relative growth of the friction with the slip, far beyond `RISE_SPEED` [1]
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,13 @@ class Slide:
 
 
 def footprint(
-    outline: Array, com: ArrayLike, gyration: float, *, gradient: ArrayLike = (0.0, 0.0), cells: int = 10
+    outline: Array,
+    com: ArrayLike,
+    gyration: float,
+    *,
+    gradient: ArrayLike = (0.0, 0.0),
+    cells: int = 10,
+    rise: float = 0.0,
 ) -> Footprint:
     """The base of a convex outline [V, 2] [m]: `cells` x `cells` over its bounds, cut to the outline.
 
@@ -83,7 +91,7 @@ def footprint(
     points, weight = np.array(centres), np.array(areas)
     middle = weight @ points / weight.sum()
     weight = weight * np.maximum(1.0 + (points - middle) @ np.asarray(gradient, dtype=np.float64), 0.05)
-    return Footprint(points - np.asarray(com, dtype=np.float64), weight / weight.sum(), side, gyration)
+    return Footprint(points - np.asarray(com, dtype=np.float64), weight / weight.sum(), side, gyration, rise)
 
 
 def _cut(polygon: Array, by: Array) -> Array:
@@ -129,8 +137,9 @@ def friction_acceleration(base: Footprint, yaw: Array, velocity: Array, friction
     x, y = base.points.T
     ux, uy = v[:, :1] - spin * y, v[:, 1:] + spin * x
     speed = np.sqrt(ux * ux + uy * uy + (spin * base.cell) ** 2 / 12 + 1e-24)
-    ux /= speed
-    uy /= speed
+    grown = (1 - base.rise * np.expm1(-speed / RISE_SPEED)) / speed if base.rise else 1 / speed
+    ux *= grown
+    uy *= grown
     grip = friction * GRAVITY
     force = np.stack([ux @ base.share, uy @ base.share], axis=-1)
     torque = uy @ (base.share * x) - ux @ (base.share * y)

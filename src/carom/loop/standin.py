@@ -83,7 +83,8 @@ class StandIn:
         spread = np.einsum("q,qi,qj->ij", even.share, even.points, even.points)
         reach = float(np.linalg.norm(outline - self._centroid, axis=1).max())
         gradient = np.linalg.solve(spread, offset) + self._tilt / reach
-        return footprint(outline, self._com, self._gyration, gradient=gradient)
+        rise = self.setting.ground_rise
+        return footprint(outline, self._com, self._gyration, gradient=gradient, rise=rise)
 
     @property
     def bodies(self) -> dict[str, Body]:
