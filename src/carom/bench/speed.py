@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,8 +57,8 @@ def run(
             "step of 1 ms, strikes dropped from the batch as they come to rest. hybrid: learned impact and slider; "
             "hybrid-mujoco: learned impact, MuJoCo finds the contact and slides.",
             f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
-            "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines; ratio: "
-            "hybrid over MuJoCo.",
+            "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines, "
+            "infos and new episodes included.",
             "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
         ),
     )
@@ -96,16 +96,19 @@ def _shape(shape: str, draw: int, samples: int, out: Path, seed: int, threads: i
         for part, share in _shares(hybrid, initial).items():
             add(f"{shape}, N = {COUNTS[-1]}", part, "share", share)
     if shape == ENVIRONMENT and find_spec("stable_baselines3") is not None:  # environments are an extra
-        for setting, method, value in _environment_steps(model, rng, threads):
-            add(setting, method, "steps-per-second", value)
+        for count, rate in _environment_steps(model, rng, threads).items():
+            for name, value in rate.items():
+                add(f"environment, N = {count}", name, "steps-per-second", value)
+                add(f"environment, N = {count}", name, "ratio-to-mujoco", value / rate["mujoco"])
     return rows
 
 
-def _environment_steps(model: HybridModel, rng: np.random.Generator, threads: int) -> Iterator[tuple[str, str, float]]:
-    """Strikes per second of the batched environment to train in, in each engine: same starts, same actions."""
+def _environment_steps(model: HybridModel, rng: np.random.Generator, threads: int) -> dict[int, dict[str, float]]:
+    """Strikes per second of the batched environment to train in, by count and engine: same starts, same actions."""
     from carom.envs import SegmentStarts, make_batch
     from carom.envs.sb3 import StrikeVecEnv
 
+    found: dict[int, dict[str, float]] = {}
     for count in ENVIRONMENTS:
         actions = rng.uniform(-1, 1, (count, 3)).astype(np.float32)
         rate = {}
@@ -119,9 +122,8 @@ def _environment_steps(model: HybridModel, rng: np.random.Generator, threads: in
                 env.step(actions)
                 steps += 1
             rate[name] = count * steps / (perf_counter() - start)
-        yield f"environment, N = {count}", "mujoco", rate["mujoco"]
-        yield f"environment, N = {count}", "hybrid", rate["hybrid"]
-        yield f"environment, N = {count}", "ratio", rate["hybrid"] / rate["mujoco"]
+        found[count] = rate
+    return found
 
 
 def _collisions(model: HybridModel, strikes: Strikes, threads: int) -> dict[str, float]:
