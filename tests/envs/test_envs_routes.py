@@ -80,3 +80,8 @@ def test_long_segments_are_refused_or_divided() -> None:
     with pytest.raises(CaromError, match=r"at most 0\.3 m"):
         Route("long", np.array([[0.0, 0.0], [0.5, 0.0]]))
     assert route_through("long", [[0, 0], [0.3, 0], [0.6000001, 0]]).segments == 2
+
+
+def test_corners_may_be_arrays_one_by_one() -> None:
+    pairs = route_through("way", [np.zeros(2), np.array([0.3, 0.0])]).points
+    assert np.array_equal(pairs, route_through("way", [[0, 0], [0.3, 0]]).points)

@@ -110,6 +110,7 @@ def _number_pairs(given: Any, where: str) -> Array:
         raise CaromError(f"{where}: expected a list of points [x, y] in metres, got {type(given).__name__}")
     if not 2 <= len(given) <= MOST_SEGMENTS + 1:
         raise CaromError(f"{where}: expected 2 to {MOST_SEGMENTS + 1} points, got {len(given)}")
+    given = [point.tolist() if isinstance(point, np.ndarray) else point for point in given]
     for index, point in enumerate(given):
         pair = isinstance(point, list | tuple) and len(point) == 2
         if not pair or any(isinstance(v, bool) or not isinstance(v, int | float) for v in point):
