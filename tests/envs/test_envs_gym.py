@@ -38,14 +38,14 @@ IDS = ("carom/StrikeSegment-v0", "carom/StrikeRoute-v0")
 def test_checkers_find_nothing(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gymnasium.make(name, simulator=lambda: ENGINE, render_mode="rgb_array")
+        env = gymnasium.make(name, simulator=ENGINE, render_mode="rgb_array")
         check_env(env.unwrapped)
         sb3_checker.check_env(env.unwrapped)
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_registered(name: str) -> None:
-    env = gymnasium.make(name, simulator=lambda: ENGINE)
+    env = gymnasium.make(name, simulator=ENGINE)
     assert env.spec is not None
     assert env.spec.max_episode_steps is None
     env.reset(seed=0)

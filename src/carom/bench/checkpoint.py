@@ -102,20 +102,6 @@ def fingerprint(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Put `text` into `path` so that a reader sees the old file or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def _drop_torn_line(path: Path) -> None:
     """Cut what follows the last line end: a kill in the middle of a write leaves half a line there."""
     content = path.read_bytes()

@@ -65,7 +65,7 @@ def learned(
 ) -> tuple[Lesson, Recordings]:  # fmt: skip
     """Ten strikes of the stand-in for one repeat, and what is learned from."""
     reality = standin(setting, shape, seed=seed + 1)
-    folder = out / "planning" / (f"{shape}-{draw}" if setting == SHAPE_SETTING else f"{setting}-{shape}-{draw}")
+    folder = out / "planning" / f"{setting}-{shape}-{draw}"
     if not (folder / "recordings.yaml").is_file():
         rng = np.random.default_rng([seed, draw, 7])
         reality.execute(sample_commands(reality.shape, TRAIN, rng), folder, seed=seed + 2000 + draw)

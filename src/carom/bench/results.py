@@ -24,8 +24,9 @@ import numpy as np
 from rich.table import Table
 
 import carom
-from carom.bench.checkpoint import Checkpoint, write_atomic
+from carom.bench.checkpoint import Checkpoint
 from carom.errors import CaromError
+from carom.recordings.files import atomically
 
 __all__ = ["Checkpoint", "Results", "Row", "markdown_table", "new_results", "read", "rich_table", "summarise"]
 
@@ -71,7 +72,9 @@ class Results:
             "notes": list(self.notes),
             "rows": rows,
         }
-        write_atomic(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomically(path, lambda file: file.write(text.encode()))
         return path
 
 
@@ -298,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     if stale and not options.check:
-        write_atomic(options.readme, text)
+        atomically(options.readme, lambda file: file.write(text.encode()))
     if stale:
         verb = "differ from" if options.check else "made anew from"
         print(f"{options.readme}: tables {verb} {options.results}: {', '.join(stale)}", file=sys.stderr)

@@ -51,11 +51,11 @@ class Out:
         if self.json_file == "-":
             print(text)
             return
+        from carom.recordings.files import atomically
+
         path = Path(self.json_file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(path.name + ".part")
-        temporary.write_text(text + "\n")
-        temporary.replace(path)
+        atomically(path, lambda file: file.write((text + "\n").encode()))
 
 
 def _plain(value: Any) -> Any:
@@ -89,6 +89,7 @@ def bar() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def brief(value: Any) -> str:
+    """A value on one line of a table: ranges as low-high, dicts as their names and values."""
     if isinstance(value, dict):
         return ", ".join(f"{k} {brief(v)}" for k, v in value.items() if v is not None)
     if isinstance(value, list):

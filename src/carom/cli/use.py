@@ -91,10 +91,7 @@ def train(
     policies = extra("carom.evaluate.policies")
     printer = Out(json_file)
     with bar() as progress:
-        engines = policies.training_engines(model, simulator, randomise=randomise, seed=seed, threads=threads)
-        made_by = {"simulator": simulator, "randomise": randomise}
-        if model is not None:
-            made_by |= {"model": str(model), "model_digest": policies.model_digest(model)}
+        engines, made_by = policies.training_engines(model, simulator, randomise=randomise, seed=seed, threads=threads)
         policy = policies.train_policy(
             out, engines, environment=env, route=route, algo=algo, steps=steps, preset=preset, library=library,
             seed=seed, progress=progress, made_by=made_by,

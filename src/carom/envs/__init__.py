@@ -13,6 +13,7 @@ from carom.envs.starts import RouteStarts, SegmentStarts, Starts
 from carom.envs.vector import StrikeVectorEnv
 
 __all__ = [
+    "ENVIRONMENTS",
     "ROUTES",
     "Outcome",
     "Route",
@@ -30,9 +31,10 @@ __all__ = [
     "route_through",
 ]
 
-for _kind in ("Segment", "Route"):  # by name, so that a spec can be written down
+ENVIRONMENTS = ("carom/StrikeSegment-v0", "carom/StrikeRoute-v0")
+for _id, _kind in zip(ENVIRONMENTS, ("Segment", "Route"), strict=True):  # by name, so that a spec can be written down
     gymnasium.register(
-        f"carom/Strike{_kind}-v0",
+        _id,
         entry_point=f"carom.envs.single:Strike{_kind}Env",
         vector_entry_point=f"carom.envs.vector:{_kind.lower()}s",
     )

@@ -25,8 +25,7 @@ from carom.state import Array, StrikeCommands, rotate
 Mask = NDArray[np.bool_]
 #: Carries out strikes: rests [N, 3] (x, y, yaw of the target's frame [m, m, rad]), and whether each came about [N]
 Strike = Callable[[StrikeCommands], tuple[Array, Mask]]
-#: An engine, or the same one as it could also be, or what makes them (Gymnasium copies options, engines it cannot)
-Simulators = Simulator | Sequence[Simulator] | Callable[[], Simulator | Sequence[Simulator]]
+Simulators = Simulator | Sequence[Simulator]  #: an engine, or the same one as it could also be
 
 TRAIL = 16  #: former rests that are kept, to be drawn
 #: of a batch's state
@@ -85,8 +84,7 @@ def make_batch(simulator: Simulators | None, starts: Starts, *, count: int = 1, 
     """
     if simulator is None:
         simulator = MujocoSimulator(builtin("semi-cylinder"), threads=1 if count == 1 else 0)
-    made = simulator() if callable(simulator) else simulator
-    engines = list(made) if isinstance(made, Sequence) else [made]
+    engines = list(simulator) if isinstance(simulator, Sequence) else [simulator]
     if not engines:
         raise CaromError("simulator: expected one or several, got an empty list")
     scene = engines[0].scene
@@ -191,7 +189,9 @@ class StrikeBatch:
         self._remember(index, commands)
         self.pose[index[carried_out]] = rest[carried_out] + [0.0, 0.0, self._heading]
         self.strikes[index] += 1
-        return self._judged(rows, before, goal, np.isin(np.arange(self.count), index[~carried_out]))
+        failed = np.zeros(self.count, dtype=bool)
+        failed[index[~carried_out]] = True
+        return self._judged(rows, before, goal, failed)
 
     def _struck(self, commands: StrikeCommands, engine: NDArray[np.int64]) -> tuple[Array, Mask]:
         rest, carried_out = np.zeros((len(commands), 3)), np.zeros(len(commands), dtype=bool)

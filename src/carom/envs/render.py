@@ -79,6 +79,13 @@ class _Canvas:
         self.polygon(np.stack([end, neck + side, neck - side]), colour)
 
 
+def checked_mode(mode: str | None) -> str | None:
+    """A render mode that there is."""
+    if mode not in (None, "rgb_array"):
+        raise CaromError(f"render_mode: expected None or 'rgb_array', got '{mode}'")
+    return mode
+
+
 def frame(batch: StrikeBatch, row: int = 0) -> Pixels:
     """One task as an RGB picture [H, W, 3], 480 pixels wide."""
     if not 0 <= row < batch.count:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvStepReturn
 
 from carom.envs.batch import Outcome, StrikeBatch
-from carom.envs.render import frame
+from carom.envs.render import checked_mode, frame
 from carom.envs.spaces import action_space, observation_space
 from carom.errors import CaromError
 
@@ -25,9 +25,7 @@ class StrikeVecEnv(VecEnv):
     """
 
     def __init__(self, batch: StrikeBatch, *, render_mode: str | None = None) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise CaromError(f"render_mode: expected None or 'rgb_array', got '{render_mode}'")
-        self.batch, self.render_mode = batch, render_mode
+        self.batch, self.render_mode = batch, checked_mode(render_mode)
         self.returns, self.lengths = np.zeros(batch.count), np.zeros(batch.count, dtype=np.int64)
         self._actions: NDArray[np.float32] | None = None
         self._started = perf_counter()

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.envs.batch import Simulators, make_batch
-from carom.envs.render import Pixels, frame
+from carom.envs.render import Pixels, checked_mode, frame
 from carom.envs.routes import Route, route_from
 from carom.envs.spaces import action_space, observation_space
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
 from carom.envs.task import REACH
-from carom.errors import CaromError
 
 Observation = NDArray[np.float32]
 
@@ -26,9 +25,7 @@ class _StrikeEnv(gymnasium.Env[NDArray[Any], NDArray[Any]]):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 2}  # type: ignore[misc]
 
     def __init__(self, starts: Starts, simulator: Simulators | None, render_mode: str | None) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise CaromError(f"render_mode: expected None or 'rgb_array', got '{render_mode}'")
-        self.batch, self.render_mode = make_batch(simulator, starts), render_mode
+        self.batch, self.render_mode = make_batch(simulator, starts), checked_mode(render_mode)
         self.observation_space, self.action_space = observation_space(), action_space()
 
     def reset(

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from carom.envs.batch import Mask, Simulators, make_batch
-from carom.envs.render import Pixels, frame
+from carom.envs.render import Pixels, checked_mode, frame
 from carom.envs.routes import Route, route_from
 from carom.envs.spaces import action_space, observation_space
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
@@ -40,9 +40,7 @@ class StrikeVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         **options: Any,
     ) -> None:
         """`options` are the single environments' of this kind."""
-        if render_mode not in (None, "rgb_array"):
-            raise CaromError(f"render_mode: expected None or 'rgb_array', got '{render_mode}'")
-        self.num_envs, self.render_mode = num_envs, render_mode
+        self.num_envs, self.render_mode = num_envs, checked_mode(render_mode)
         self.batch = make_batch(simulator, _starts(kind, options), count=num_envs)
         self.single_observation_space, self.single_action_space = observation_space(), action_space()
         self.observation_space = batch_space(self.single_observation_space, num_envs)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carom.adapt import adapt
-from carom.adapt.members import Known
 from carom.adapt.model import Prediction
 from carom.evaluate.baselines import Scratch
 from carom.evaluate.methods import Lesson
@@ -17,6 +15,7 @@ from carom.scenes.strike import StrikeScene
 from carom.simulate.calibrate import sliding_from
 from carom.simulate.hybrid import HybridSimulator
 from carom.simulate.impact import LearnedImpact
+from carom.simulate.model import learn_motion
 from carom.simulate.mujoco_batch import MujocoSimulator
 from carom.simulate.student import teach
 from carom.state import Strikes
@@ -32,9 +31,7 @@ def mujoco_simulator(lesson: Lesson, *, threads: int = 0) -> MujocoSimulator:
 
 def hybrid_simulator(lesson: Lesson, recordings: Recordings, *, threads: int = 0) -> HybridSimulator:
     """Carom's hybrid, asked directly: the corrected model itself, without its student."""
-    sliding, departures = sliding_from(recordings, lesson.scene)
-    fixed: dict[str, Known] = {**lesson.fixed, **sliding.mass_centre()}
-    impact = adapt(lesson.bases, departures.applied_to(lesson.train), fixed=fixed, seed=lesson.seed)
+    impact, sliding = learn_motion(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=lesson.seed)
     learned = LearnedImpact(lesson.scene, impact, sliding.slider(lesson.scene), sliding.lag)
     return HybridSimulator(learned, lesson.fixed, threads=threads)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from carom.envs.batch import Mask, Strike, StrikeBatch, engine_strike, make_batch
+from carom.envs import ENVIRONMENTS
+from carom.envs.batch import Mask, Simulators, Strike, StrikeBatch, engine_strike, make_batch
 from carom.envs.render import animation, frame
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
@@ -19,13 +20,11 @@ from carom.errors import CaromError, unknown_name
 from carom.loop import ALL_SETTINGS, standin
 from carom.loop.standin import StandIn
 from carom.scenes.strike import StrikeScene, from_bodies
-from carom.simulate.contract import Simulator
 from carom.simulate.model import ENGINES, load_hybrid
 from carom.simulate.uncertain import draws_of
 from carom.state import Array, StrikeCommands
 from carom.train import Policy, Trials, load_policy, run_trials, train
 
-ENVIRONMENTS = ("carom/StrikeSegment-v0", "carom/StrikeRoute-v0")
 DRAWS = 16  #: simulators that stand for what is uncertain, with --randomise
 SHAPE = "semi-cylinder"  #: of the block on the stand-ins
 BLOCK = 1  #: seed of a stand-in: to which side its mass is off, and the like
@@ -34,8 +33,11 @@ Progress = Callable[[str, int, int], None]
 
 def training_engines(
     model: Path | None, engine: str, *, randomise: bool, seed: int, threads: int
-) -> Simulator | Sequence[Simulator] | None:
-    """What a policy trains in: an engine of a corrected model, or as it could also be; None: the built-in one."""
+) -> tuple[Simulators | None, dict[str, Any]]:
+    """What a policy trains in: an engine of a corrected model, or as it could also be; None: the built-in one.
+
+    And how to name it: a training is not gone on with in another model.
+    """
     if engine not in ENGINES:
         raise CaromError(unknown_name("simulator", engine, ENGINES))
     if model is None:
@@ -44,16 +46,19 @@ def training_engines(
                 "without --model there is MuJoCo with default parameters only: give a model made by carom adapt, or "
                 "--simulator mujoco"
             )
-        return None
-    hybrid = load_hybrid(model)
+        return None, {"simulator": engine}
+    hybrid, digest = load_hybrid(model), sha256()
+    for path in sorted(model.rglob("*.safetensors")):
+        digest.update(path.read_bytes())
+    made_by = {"simulator": engine, "randomise": randomise, "model": str(model), "digest": digest.hexdigest()[:12]}
     if randomise:
-        return draws_of(hybrid, DRAWS, engine=engine, seed=seed, threads=threads)
-    return hybrid.simulator(engine, threads=threads)
+        return draws_of(hybrid, DRAWS, engine=engine, seed=seed, threads=threads), made_by
+    return hybrid.simulator(engine, threads=threads), made_by
 
 
 def train_policy(
     out: Path,
-    engines: Simulator | Sequence[Simulator] | None,
+    engines: Simulators | None,
     *,
     environment: str = ENVIRONMENTS[0],
     route: str | None = None,
@@ -97,14 +102,6 @@ def check_strikes(policy: Policy, scene: StrikeScene) -> None:
             raise CaromError(
                 f"the policy was trained with {key} {learned.get(key)}, this reality has {value}: train one for it"
             )
-
-
-def model_digest(model: Path) -> str:
-    """A short name for what a model's folder holds: the same training is not gone on with in another model."""
-    digest = sha256()
-    for path in sorted(model.rglob("*.safetensors")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 def standin_strike(reality: StandIn, *, seed: int) -> Strike:

@@ -104,9 +104,14 @@ def sliding_from(
 
 def _sliding(scene: StrikeScene, theta: Array) -> Sliding:
     """What the parameters [6] of a fit stand for."""
-    extent = float(np.ptp(scene.outline.vertices, axis=0).min())
+    extent = _extent(scene)
     friction, viscosity, size, lag, x, y = (float(v) for v in theta)
     return Sliding(float(np.exp(friction)), viscosity, float(np.exp(size)), lag, extent * x, extent * y)
+
+
+def _extent(scene: StrikeScene) -> float:
+    """The target's smaller extent seen from above [m], by which offsets of its centre of mass are scaled."""
+    return float(np.ptp(scene.outline.vertices, axis=0).min())
 
 
 def _tracks(recordings: Recordings) -> _Tracks:
@@ -168,10 +173,8 @@ def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, De
     variance = np.einsum("nii->ni", alone + np.einsum("nij,jk,nlk->nil", lever, covariance, lever))
     found = _sliding(scene, theta)
     rms = quiet * float(np.sqrt((tracks.weight * (residual**2).sum(-1)).sum() / (tracks.weight.sum())))
-    extent = float(np.ptp(scene.outline.vertices, axis=0).min())
-    stated = replace(
-        found, friction_std=found.friction * float(error[0]), com_std=extent * float(error[4:].max()), residual=rms
-    )
+    off_centre = _extent(scene) * float(error[4:].max())
+    stated = replace(found, friction_std=found.friction * float(error[0]), com_std=off_centre, residual=rms)
     return stated, Departures(tracks.names, velocity, np.sqrt(variance))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from carom.adapt import AdaptedModel, adapt
 from carom.adapt.files import load_model, save_model
-from carom.adapt.members import plausible_members
+from carom.adapt.members import Known, plausible_members
 from carom.distill.files import load_tensors, write_tensors
 from carom.distill.frames import contact_frames, to_local
 from carom.distill.model import BaseModel
@@ -80,12 +80,23 @@ def make_hybrid(
     steps: int | None = None,
 ) -> HybridModel:
     """A hybrid simulator from recorded strikes: sliding first, then the impact that set the targets going."""
-    scene = bases[0].scene
-    sliding, departures = sliding_from(recordings, scene)
-    outcomes = departures.applied_to(impacts)
-    impact = adapt(bases, outcomes, fixed={**fixed, **sliding.mass_centre()}, seed=seed)
+    impact, sliding = learn_motion(bases, impacts, recordings, fixed=fixed, seed=seed)
     student = teach(impact, posture=impacts.strikes.posture.mean(axis=0), seed=seed, steps=steps)
-    return HybridModel(impact, student, sliding, engine_values(bases, outcomes, fixed=fixed, seed=seed))
+    return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed))
+
+
+def learn_motion(
+    bases: Sequence[BaseModel],
+    impacts: Impacts,
+    recordings: Recordings,
+    *,
+    fixed: Mapping[str, float],
+    seed: int = 0,
+) -> tuple[AdaptedModel, Sliding]:
+    """The sliding that recorded slides show, and the impact corrected with the velocities and mass centre they show."""
+    sliding, departures = sliding_from(recordings, bases[0].scene)
+    known: dict[str, Known] = {**fixed, **sliding.mass_centre()}
+    return adapt(bases, departures.applied_to(impacts), fixed=known, seed=seed), sliding
 
 
 def engine_values(
