@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import learn, measure, use
+from carom.cli import learn, measure, scale, use
 from carom.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
-    "Stages, in the order in which data flows: check -> identify -> distill -> adapt -> predict -> plan | train -> "
-    "rollout; evaluate.",
+    "Stages, in the order in which data flows: check -> identify -> scale | distill -> adapt -> predict -> "
+    "plan | train -> rollout; evaluate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,8 +31,8 @@ def _main(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 
 for command in (
-    learn.check, learn.identify, learn.distill, learn.adapt, learn.predict, use.plan, use.train, use.rollout,
-    measure.evaluate, measure.demo, measure.bench,
+    learn.check, learn.identify, scale.scale, learn.distill, learn.adapt, learn.predict, use.plan, use.train,
+    use.rollout, measure.evaluate, measure.demo, measure.bench,
 ):  # fmt: skip
     app.command()(command)
 

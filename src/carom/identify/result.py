@@ -62,6 +62,7 @@ class Identification:
     seconds: float  #: wall time
     seed: int
     teacher: str = "mujoco"  #: whose parameters these are
+    norm: str = "kinetic energy: vx, vy, k*wz"  #: what the errors are measured in
     notes: tuple[str, ...] = ()  #: anything else a reader should know
     extra: Mapping[str, Any] = field(default_factory=dict)  #: method's own facts, JSON-able
 
@@ -85,7 +86,7 @@ class Identification:
             "seed": self.seed,
             "parameters": {e.name: _estimate_dict(e) for e in self.estimates},
             "errors": {
-                "norm": "kinetic energy: vx, vy, k*wz",
+                "norm": self.norm,
                 "training": _errors_dict(self.training),
                 "held_out": None if self.held_out is None else _errors_dict(self.held_out),
                 "held_out_by": self.held_out_by,
@@ -147,6 +148,7 @@ def _from_dict(data: Mapping[str, Any]) -> Identification:
         seconds=float(effort["seconds"]),
         seed=int(data["seed"]),
         teacher=str(data["teacher"]),
+        norm=str(errors.get("norm", "")),
         notes=tuple(data.get("notes", ())),
         extra=dict(data.get("extra", {})),
     )

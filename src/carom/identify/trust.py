@@ -180,12 +180,14 @@ def estimates(
     *,
     held: Mapping[str, tuple[float, str]],
     dead: Mapping[str, float],
+    ends: tuple[Array, Array] | None = None,
 ) -> tuple[Estimate, ...]:
     """An estimate for every parameter: those in `active` were looked for.
 
     `held` maps a name to its value and why; `dead` maps the name of one that moved nothing to its largest effect.
+    `ends` are the intervals [A] in unit space where they are not those of `intervals`.
     """
-    low, high = intervals(fit)
+    low, high = intervals(fit) if ends is None else ends
     spread = covariance(fit)
     std = np.sqrt(np.diag(spread))
     correlation = spread / np.outer(std, std) - np.eye(len(std))
@@ -203,13 +205,13 @@ def estimates(
             made.append(Estimate(p.name, value, p.unit, value, value, bounds, "given", why))
         else:
             at = list(active).index(index)
-            ends = (float(p.from_unit(low[at])), float(p.from_unit(high[at])))
+            interval = (float(p.from_unit(low[at])), float(p.from_unit(high[at])))
             with_whom = int(np.argmax(np.abs(correlation[at])))
             close = abs(correlation[at, with_whom]) > ENTANGLED
             tangled = f"; it trades off against {names[with_whom]}" if close else ""
             verdict, reason = _verdict(float(fit.unit[at]), float(high[at] - low[at]), tangled)
             value = float(p.from_unit(fit.unit[at]))
-            made.append(Estimate(p.name, value, p.unit, *ends, bounds, verdict, reason))
+            made.append(Estimate(p.name, value, p.unit, *interval, bounds, verdict, reason))
     return tuple(made)
 
 

@@ -1,0 +1,262 @@
+"""Contact parameters from whole trajectories: the search, how far to trust it, and what the contact is like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import mujoco
+import numpy as np
+from scipy.stats import t as student
+
+from carom.identify import trust
+from carom.identify.motion_problem import MotionProblem
+from carom.identify.motion_search import Budget, Found, held_and_looked_for, search
+from carom.identify.motions import Motions, trajectory_errors
+from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
+from carom.identify.sides import SideKnowledge, learn_sides
+from carom.scenes.free import FREE, FreeScene
+from carom.scenes.free_batch import FreeBatch, FreeMotion
+from carom.scenes.parameters import Parameter
+from carom.scenes.shapes import Body, Shape
+from carom.state import Array
+
+NORM = "Eq. 1 of the few-shot paper: distance over body width plus angle [rad], mean over frames"
+GOOD = 0.1  #: Eq. 1 of a recording that counts as reproduced
+AROUND = 0.05  #: half width, in unit space, of the points from which sensitivities are taken
+NEAR = 5  #: of them per parameter
+DRAWS = 400  #: of the bootstrap
+SIDE_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
+UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more over its whole range is not seen
+Step = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class MotionModel:
+    """A calibrated MuJoCo of free bodies: predicts recordings from their samples before the first contact."""
+
+    scene: FreeScene
+    values: Mapping[str, float]  #: parameter values
+    sides: SideKnowledge | None  #: where the mass of a cube is likely to be, in a recording yet unseen
+
+    def predict(self, motions: Motions, *, threads: int = 0) -> FreeMotion:
+        """The motion of every recording, from its start."""
+        parameters = tuple(FREE[name] for name in self.values)
+        engine = FreeBatch(motions.scene, parameters, period=motions.period, threads=threads)
+        known = motions if self.sides is None else motions.with_sides(self.sides.likeliest(motions))
+        return engine.run(known.starts, np.array([list(self.values.values())]), motions.samples)
+
+
+def identify_motions(
+    motions: Motions, *, method: str = "cma", names: Sequence[str] | None = None,
+    fixed: Mapping[str, float] | None = None, budget: Budget | None = None, seed: int = 0, threads: int = 0,
+    progress: Step | None = None,
+) -> tuple[Identification, MotionModel]:  # fmt: skip
+    """Identify contact parameters of free bodies from whole recordings.
+
+    `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value.
+    """
+    start = perf_counter()
+    looked_for, read = held_and_looked_for(motions, names, fixed)
+    held = {**{k: v for k, (v, _) in read.items()}, **(fixed or {})}
+    looked_for, dead = _seen(motions, looked_for, held, threads)
+    held |= {name: FREE[name].default for name in dead}
+    found = search(
+        motions, looked_for, held, method=method, budget=budget, seed=seed, threads=threads, progress=progress
+    )
+    values = dict(
+        zip((p.name for p in found.problem.engine.parameters), found.problem.values(found.unit)[0], strict=True)
+    )
+    fit = _fit(found, seed)
+    identification = _identification(motions, found, fit, values, read=read, fixed=fixed or {}, dead=dead,
+                                     method=method, seed=seed, seconds=perf_counter() - start)  # fmt: skip
+    sides = None
+    if found.sides is not None:
+        gravity = values.get("gravity", motions.starts.gravity)
+        sides = learn_sides(motions, found.sides, values["com_offset"], gravity)
+    return identification, MotionModel(motions.scene, {k: float(v) for k, v in values.items()}, sides)
+
+
+def _seen(
+    motions: Motions, looked_for: Sequence[Parameter], held: Mapping[str, float], threads: int
+) -> tuple[tuple[Parameter, ...], dict[str, float]]:
+    """The parameters that move anything, and those that don't, with the largest effect on a frame."""
+    if not looked_for:
+        return (), {}
+    problem = MotionProblem.of(motions, looked_for, held, threads=threads)
+    count = len(looked_for)
+    points = np.repeat(np.full((1, count), 0.5), 2 * count, axis=0)
+    points[np.arange(count), np.arange(count)] = 0.02
+    points[count + np.arange(count), np.arange(count)] = 0.98
+    motion = problem.simulate(points, samples=problem.short)
+    position = motion.position.reshape(2, count, -1)
+    quaternion = motion.quaternion.reshape(2, count, -1)
+    widths = float(motions.scene.widths.mean())
+    effect = np.abs(position[1] - position[0]).max(axis=-1) / widths + np.abs(quaternion[1] - quaternion[0]).max(
+        axis=-1
+    )
+    dead = {p.name: float(e) for p, e in zip(looked_for, effect, strict=True) if e < UNSEEN}
+    if len(dead) == count:
+        trust.without_effect(list(dead), list(dead.values()))
+    return tuple(p for p in looked_for if p.name not in dead), dead
+
+
+def _fit(found: Found, seed: int) -> trust.Fit:
+    """Residuals and their sensitivities at the optimum, from a plane through many points around it.
+
+    Those of the first moments only: after a few bounces no plane could show how outcomes depend on parameters.
+    """
+    count = len(found.unit)
+    offset = np.random.default_rng(seed + 7).uniform(-AROUND, AROUND, (NEAR * count + 1, count))
+    offset[0] = 0.0
+    points = np.clip(found.unit + offset, 0.0, 1.0)
+    residual = found.problem.residuals(points, short=True)
+    design = np.concatenate([np.ones((len(points), 1)), points - found.unit], axis=1)
+    inverse = np.linalg.inv(design.T @ design + np.diag([0.0, *([1e-4] * count)]))
+    flat = residual.reshape(len(points), -1)
+    plane = inverse @ design.T @ flat
+    variance = float(((flat - design @ plane) ** 2).sum()) / max(len(points) - count - 1, 1) / flat.shape[1]
+    jacobian = np.moveaxis(plane[1:].reshape(count, *residual.shape[1:]), 0, -1)
+    return trust.Fit(
+        found.unit, residual[0], jacobian, variance * inverse[1:, 1:], found.tried[:0], found.tried_loss[:0]
+    )
+
+
+def intervals(fit: trust.Fit, seed: int) -> tuple[Array, Array]:
+    """90 % intervals [A] in unit space: the wider of curvature and of bootstrap draws of the recordings.
+
+    With few recordings a spread is itself uncertain: Student's factor has one freedom less than there are recordings.
+    """
+    curved = np.sqrt(np.diag(trust.covariance(fit)))
+    drawn = bootstrap(fit, seed)
+    spread = np.maximum(curved, drawn.std(axis=0)) if len(drawn) else curved
+    freedom = max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * spread
+    return np.clip(fit.unit - reach, 0.0, 1.0), np.clip(fit.unit + reach, 0.0, 1.0)
+
+
+def bootstrap(fit: trust.Fit, seed: int) -> Array:
+    """Where the optimum moves [D, A] with recordings drawn with replacement; empty with fewer than three."""
+    count = len(fit.residual)
+    if count < 3:
+        return np.zeros((0, len(fit.unit)))
+    rng = np.random.default_rng(seed)
+    gram, pull = (
+        np.einsum("nra,nrb->nab", fit.jacobian, fit.jacobian),
+        np.einsum("nra,nr->na", fit.jacobian, fit.residual),
+    )
+    variance = max(float((fit.residual**2).mean()), 1e-12)
+    prior = variance * trust.PRIOR * np.eye(len(fit.unit))
+    everything = np.linalg.solve(gram.sum(axis=0) + prior, pull.sum(axis=0))
+    moved = []
+    for rows in rng.integers(0, count, (DRAWS, count)):
+        step = np.linalg.solve(gram[rows].sum(axis=0) + prior, pull[rows].sum(axis=0))
+        moved.append(np.clip(fit.unit - step + everything, 0.0, 1.0))
+    return np.array(moved)
+
+
+def _identification(
+    motions: Motions, found: Found, fit: trust.Fit, values: Mapping[str, float], *,
+    read: Mapping[str, tuple[float, float]], fixed: Mapping[str, float], dead: Mapping[str, float], method: str,
+    seed: int, seconds: float,
+) -> Identification:  # fmt: skip
+    problem, looked_for = found.problem, found.problem.parameters
+    parameters = [*looked_for, *(FREE[n] for n in dead)]
+    made = trust.estimates(
+        parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=intervals(fit, seed)
+    )  # fmt: skip
+    made = (
+        *made,
+        *(_read_estimate(n, *read[n], len(motions)) for n in read),
+        *(_given(n, v) for n, v in fixed.items()),
+    )
+    motion = problem.simulate(found.unit[None])
+    held_out = _held_out(problem, fit, seed)
+    covariance = trust.covariance(fit)
+    std = np.sqrt(np.diag(covariance))
+    restitution, contact_time = contact_character(values, problem.engine.step)
+    before = FreeBatch(motions.scene, (), period=motions.period, threads=problem.engine.threads)
+    default = before.run(motions.starts, np.zeros((1, 0)), motions.samples)
+    extra: dict[str, Any] = {
+        "errors_before": _percent(motions, default),
+        "errors_after": _percent(motions, motion),
+        "restitution": restitution,
+        "contact_time_s": contact_time,
+        "correlations": {
+            "names": [p.name for p in looked_for],
+            "matrix": np.round(covariance / np.outer(std, std), 3).tolist(),
+        },
+        "restarts": [
+            {p.name: float(p.from_unit(z)) for p, z in zip(looked_for, end, strict=True)} for end in found.restarts
+        ],
+        "engine_share": problem.effort.engine_seconds / max(seconds, 1e-9),
+        "recordings": list(motions.names),
+    }
+    if found.sides is not None:
+        extra["sides"] = dict(
+            zip(motions.names, (["+x", "-x", "+y", "-y", "+z", "-z"][i] for i in found.sides), strict=True)
+        )
+    return Identification(
+        method=method, scene=motions.scene.name, estimates=made, training=_errors(motions, motion), held_out=held_out,
+        held_out_by="leave-one-out, one Gauss-Newton step", evaluations=problem.effort.rollouts,
+        failures=problem.effort.failures, seconds=seconds, seed=seed, norm=NORM, extra=extra,
+        notes=(f"restitution {restitution:.2f}, contact time {1000 * contact_time:.1f} ms, as MuJoCo plays it",),
+    )  # fmt: skip
+
+
+def _read_estimate(name: str, value: float, std: float, count: int) -> Estimate:
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, max(count - 1, 1))) * std
+    p = FREE[name]
+    reason = "read off the recordings directly, without a search"
+    return Estimate(name, value, p.unit, value - reach, value + reach, (p.low, p.high), "identified", reason)
+
+
+def _given(name: str, value: float) -> Estimate:
+    p = FREE[name]
+    return Estimate(name, value, p.unit, value, value, (p.low, p.high), "given", "held at the value that was given")
+
+
+def _errors(motions: Motions, motion: FreeMotion) -> Errors:
+    position, angle = (e[0] for e in trajectory_errors(motions, motion))
+    loss = position + angle
+    return Errors(float(loss.mean()), float(np.median(position)), float((loss < GOOD).mean()), len(motions))
+
+
+def _percent(motions: Motions, motion: FreeMotion) -> dict[str, float]:
+    position, angle = (e[0] for e in trajectory_errors(motions, motion))
+    return {
+        "equation_1": float((position + angle).mean()),
+        "position_percent": 100 * float(position.mean()),
+        "rotation_deg": float(np.degrees(angle).mean()),
+    }
+
+
+def _held_out(problem: MotionProblem, fit: trust.Fit, seed: int) -> Errors | None:
+    """Errors of recordings left out in turn, simulated with what the others alone would give."""
+    count = len(problem.motions)
+    if count < 3:
+        return None
+    points = np.array([trust.leave_out(fit, [i]) for i in range(count)])
+    motion = problem.simulate(points)
+    rows = np.arange(count) * count + np.arange(count)
+    alone = FreeMotion(motion.position[rows], motion.quaternion[rows], motion.failed[rows], 0.0)
+    return _errors(problem.motions, alone)
+
+
+def contact_character(values: Mapping[str, float], step: float) -> tuple[float, float]:
+    """Restitution and contact time [s] of a contact with these parameters: a ball that meets the ground at 1 m/s."""
+    ball = FreeScene("ball", (Body("ball", "target", Shape("sphere", radius=0.05), mass=1.0),), gravity=1e-6)
+    contact = {k: float(v) for k, v in values.items() if k.startswith(("impedance", "time_", "damping", "stiffness"))}
+    engine = FreeBatch(ball, (), period=step, step=step)
+    model = engine.spec_with(contact).compile()
+    data = mujoco.MjData(model)
+    data.qpos[2], data.qvel[2] = 0.05 + 1e-6, -1.0
+    touching = 0
+    for _ in range(int(0.5 / step)):
+        mujoco.mj_step(model, data)
+        touching += int(data.ncon > 0 and data.contact[0].dist < 0)
+        if touching and not data.ncon and data.qvel[2] > 0:
+            break
+    return float(max(data.qvel[2], 0.0)), touching * step

@@ -1,0 +1,255 @@
+"""Identification from whole trajectories: what can be read off directly, then a search, coarse before fine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+import numpy as np
+from scipy.stats import qmc
+
+from carom.errors import CaromError, unknown_name
+from carom.identify.motion_problem import MotionProblem
+from carom.identify.motions import Motions
+from carom.identify.sides import is_cube
+from carom.recordings.starts import matrices
+from carom.scenes.free import DIRECT, FREE, free_parameters, resolved, timestep
+from carom.scenes.parameters import Parameter
+from carom.state import Array
+
+METHODS = ("cma", "least-squares", "surrogate", "mjx")
+SPREAD = 64  #: points of the first even look
+OFFSETS = (0.25, 0.5, 0.75)  #: shares of the largest com_offset that are tried before the search knows better
+AGAIN = 2  #: generations after which sides are looked at again
+RESTARTS = 2  #: of the search on short motions, from other even spreads
+STARTS = 4  #: of the least squares
+STEP = 0.02  #: of finite differences, in unit space: wider than the engine's scatter
+FLAT = 1.2  #: [deg] lean up to which a box slides on its face
+Step = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Generations and population of the stages of a search."""
+
+    first: int = 10  #: short motions, mass in the middle
+    sides: int = 30  #: short motions
+    last: int = 25  #: whole recordings
+    population: int = 14
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search ended."""
+
+    problem: MotionProblem  #: with the sides that fit best
+    unit: Array  #: [A]
+    sides: Array | None  #: [N] index into `SIDES`; None: the mass is not looked for
+    tried: Array  #: [C, A] points tried on whole recordings
+    tried_loss: Array  #: [C] their losses
+    restarts: Array  #: [S, A] where searches from other starts ended, before the last stage
+
+
+def default_names(motions: Motions) -> tuple[str, ...]:
+    """What is looked for unless told: contact in the direct form, and what recordings of tosses show beside it."""
+    if motions.scene.planar:
+        return (*DIRECT, "length_scale")
+    tossed = np.isfinite(motions.strange_std).any()
+    names = [*DIRECT, *(("inertia_scale",) if tossed else ())]
+    if tossed and len(motions.scene.bodies) == 1 and is_cube(motions.scene.bodies[0]):
+        names += ["com_offset", "face_friction"]
+    return (*names, *(("length_scale", "gravity") if tossed else ()))
+
+
+def read_off(motions: Motions, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Parameters that need no search, with their standard errors.
+
+    Gravity from flights, lengths from heights at rest, friction of faces from how cubes slow down that lie on one.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    flown = np.isfinite(motions.strange_std)
+    if "gravity" in names and flown.any():
+        fall = motions.starts.gravity - motions.strange[flown, 2]
+        found["gravity"] = (float(np.median(fall)), _standard_error(fall, floor=0.1))
+    body = motions.scene.bodies[0]
+    if "length_scale" in names and motions.scene.planar:
+        apart = np.linalg.norm(motions.position[:, :, 0, :2] - motions.position[:, :, 1, :2], axis=-1)
+        nearest = np.nanmin(apart, axis=-1) / (motions.scene.widths[:2, None] / 2).sum()
+        found["length_scale"] = (float(np.median(nearest)), _standard_error(nearest, floor=0.005))
+    elif "length_scale" in names and len(motions.scene.bodies) == 1 and is_cube(body) and body.shape is not None:
+        height = motions.position[:, :, 0, 2] - motions.scene.ground_height
+        rest = [float(np.median(row[np.isfinite(row)][-5:])) for row in height if np.isfinite(row).sum() > 5]
+        scale = np.array(rest) / (body.shape.size[2] / 2)
+        level = scale[np.abs(scale - 1) < 0.06]  # on its face, not on an edge and not in the air
+        if len(level):
+            found["length_scale"] = (float(np.median(level)), _standard_error(level, floor=0.005))
+    if "face_friction" in names and len(motions.scene.bodies) == 1 and is_cube(body):
+        gravity = found.get("gravity", (motions.starts.gravity, 0.0))[0]
+        slides = np.array([_slide(motions, n) for n in range(len(motions))]) / gravity
+        slides = slides[np.isfinite(slides) & (slides > 0)]
+        if len(slides):
+            found["face_friction"] = (float(np.median(slides)), _standard_error(slides, floor=0.01))
+    return found
+
+
+def _slide(motions: Motions, row: int) -> float:
+    """How fast a cube slows down [m/s^2] while it slides on a face, at the end of a recording; NaN if it does not."""
+    position, quaternion = motions.position[row, :, 0], motions.quaternion[row, :, 0]
+    good = np.flatnonzero(np.isfinite(position).all(axis=-1) & np.isfinite(quaternion).all(axis=-1))
+    if len(good) < 12:
+        return float("nan")
+    time, path = good * motions.period, position[good]
+    upright = np.abs(matrices(quaternion[good])[:, 2]).max(axis=-1) > np.cos(np.radians(FLAT))
+    speed = np.linalg.norm(np.gradient(path[:, :2], time, axis=0), axis=-1)
+    moving = np.flatnonzero(speed > 0.05)
+    last = int(moving[-1]) if len(moving) else 0
+    first = last
+    while first > 0 and upright[first]:
+        first -= 1
+    first += 2  # the sample after it came down
+    if last - first < 8:
+        return float("nan")
+    tau = time[first:last] - time[first]
+    design = np.stack([np.ones_like(tau), tau, 0.5 * tau**2], axis=-1)
+    fit = np.linalg.lstsq(design, path[first:last, :2], rcond=None)[0]
+    return float(-fit[2] @ fit[1] / max(float(np.linalg.norm(fit[1])), 1e-9))
+
+
+def _standard_error(values: Array, *, floor: float) -> float:
+    """Of a median; a few values that agree by chance don't count as better than `floor` each."""
+    spread = max(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, floor)
+    return float(1.25 * spread / np.sqrt(len(values)))
+
+
+def held_and_looked_for(
+    motions: Motions, names: Sequence[str] | None, fixed: Mapping[str, float] | None
+) -> tuple[tuple[Parameter, ...], dict[str, tuple[float, float]]]:
+    """Parameters to search, and those read off (value, standard error)."""
+    names = tuple(default_names(motions) if names is None else names)
+    for name in fixed or {}:
+        if name not in FREE:
+            raise CaromError(unknown_name("parameter", name, FREE))
+    wanted = free_parameters([name for name in names if name not in (fixed or {})])
+    if "com_offset" in names and not is_cube(motions.scene.bodies[0]):
+        raise CaromError("com_offset is for cubes, whose sides look alike; use com_x, com_y and com_z for other bodies")
+    read = read_off(motions, [p.name for p in wanted])
+    return resolved([p for p in wanted if p.name not in read], timestep(motions.period)), read
+
+
+def search(
+    motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, float], *, method: str = "cma",
+    budget: Budget | None = None, seed: int = 0, threads: int = 0, progress: Step | None = None,
+) -> Found:  # fmt: skip
+    """Look for parameters, from an even first look over short motions to a fit of whole recordings."""
+    if method not in METHODS:
+        raise CaromError(unknown_name("method", method, METHODS))
+    budget, told = budget or Budget(), progress or (lambda done, total: None)
+    total = RESTARTS * (budget.first + budget.sides) + budget.last
+    problem = MotionProblem.of(motions, parameters, held, threads=threads)
+    ends: list[tuple[float, Array, MotionProblem, Array | None]] = []
+    for restart in range(RESTARTS):
+        ends.append(_short(problem, budget, seed + 50 * restart))
+        told((restart + 1) * (budget.first + budget.sides), total)
+    _, unit, problem, sides = min(ends, key=lambda end: end[0])
+    kept: list[tuple[Array, Array]] = []
+    if method == "least-squares":
+        tries = np.array([_least_squares(problem, start, kept) for start in _around(unit, seed)])
+        unit = tries[int(np.argmin(problem.losses(tries)))]
+    else:
+        unit = Cma(problem, unit, 0.08, budget.population, seed, kept=kept).run(budget.last)
+    if sides is not None:
+        sides, _ = problem.best_sides(unit)
+        problem = problem.with_sides(sides)
+    told(total, total)
+    tried, losses = (np.concatenate(column) for column in zip(*kept, strict=True))
+    return Found(problem, unit, sides, tried, losses, np.array([end[1] for end in ends]))
+
+
+def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Array, MotionProblem, Array | None]:
+    """Search on short motions: loss, point, and the sides of the mass where they are looked for."""
+    names = [p.name for p in problem.parameters]
+    offset = names.index("com_offset") if "com_offset" in names else None
+    points = qmc.Sobol(len(names), seed=seed).random(SPREAD)
+    if offset is not None:
+        points[:, offset] = 0.0
+    unit = points[int(np.argmin(problem.losses(points, short=True)))]
+    unit = Cma(problem, unit, 0.2, budget.population, seed, short=True, still=offset).run(budget.first)
+    if offset is None:
+        unit = Cma(problem, unit, 0.15, budget.population, seed, short=True).run(budget.sides)
+        return float(problem.losses(unit, short=True)[0]), unit, problem, None
+    tries = []
+    for share in OFFSETS:
+        unit[offset] = share
+        sides, errors = problem.best_sides(unit)
+        tries.append((float(errors.min(axis=0).mean()), unit.copy(), sides))
+    _, unit, sides = min(tries, key=lambda t: t[0])
+    walk = Cma(problem.with_sides(sides), unit, 0.15, budget.population, seed, short=True)
+    for _ in range(budget.sides // AGAIN):
+        unit = walk.run(AGAIN)
+        sides, errors = problem.best_sides(unit)
+        walk.problem = problem.with_sides(sides)
+    return float(errors.min(axis=0).mean()), unit, walk.problem, sides
+
+
+def _around(unit: Array, seed: int) -> Array:
+    """The point itself and a few around it [STARTS, A]."""
+    rng = np.random.default_rng(seed)
+    points = np.concatenate([unit[None], unit + 0.1 * rng.normal(size=(STARTS - 1, len(unit)))])
+    return np.asarray(np.clip(points, 0.02, 0.98))
+
+
+class Cma:
+    """CMA-ES in the unit cube, every generation in one batch.
+
+    It ends at the mean of its last generation, not at the best point seen: bounces make errors rugged, and the best
+    of many is the luckiest.
+    """
+
+    def __init__(
+        self, problem: MotionProblem, unit: Array, sigma: float, population: int, seed: int, *, short: bool = False,
+        still: int | None = None, kept: list[tuple[Array, Array]] | None = None,
+    ) -> None:  # fmt: skip
+        from cmaes import CMA
+
+        self.problem, self.short, self.still, self.kept = problem, short, still, kept
+        self.count, self.population, self.unit = len(unit), population, np.array(unit)
+        width = max(self.count, 2)  # the library wants two dimensions: one parameter gets one that nothing depends on
+        mean = np.full(width, 0.5)
+        mean[: self.count] = np.clip(unit, 0.03, 0.97)
+        bounds = np.array([[0.0, 1.0]] * width)
+        self._cma = CMA(mean=mean, sigma=sigma, bounds=bounds, seed=seed, population_size=population)
+
+    def run(self, generations: int) -> Array:
+        """So many generations more; the mean [A] after them. The parameter `still` stays where it was."""
+        for _ in range(generations):
+            asked = np.array([self._cma.ask() for _ in range(self.population)])
+            points = asked[:, : self.count].copy()
+            if self.still is not None:
+                points[:, self.still] = self.unit[self.still]
+            losses = self.problem.losses(points, short=self.short, early=not self.short)
+            self._cma.tell([(z, float(v)) for z, v in zip(asked, losses, strict=True)])
+            if self.kept is not None:
+                self.kept.append((points, losses))
+        mean = np.clip(self._cma.mean[: self.count], 0.0, 1.0)
+        if self.still is not None:
+            mean[self.still] = self.unit[self.still]
+        return np.asarray(mean)
+
+
+def _least_squares(problem: MotionProblem, unit: Array, kept: list[tuple[Array, Array]]) -> Array:
+    """`mujoco.minimize.least_squares` from a point [A]; the derivatives' rollouts are one batch."""
+    from mujoco import minimize
+
+    def residual(points: Array) -> Array:
+        asked = np.clip(points.T, 0.0, 1.0)
+        found = problem.residuals(asked).reshape(len(asked), -1)
+        kept.append((asked, np.sqrt((found**2).mean(axis=-1))))
+        return np.asarray(found.T)
+
+    bounds = [np.zeros(len(unit)), np.ones(len(unit))]
+    out, _ = minimize.least_squares(
+        np.clip(unit, 0.001, 0.999), residual, bounds=bounds, eps=STEP, max_iter=12, xtol=1e-3, verbose=0,
+        output=StringIO(),
+    )  # fmt: skip
+    return np.asarray(np.clip(np.ravel(out), 0.0, 1.0))

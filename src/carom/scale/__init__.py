@@ -1,0 +1,29 @@
+"""Data scaling: thousands of trajectories of free bodies from a calibrated engine, or rotated from recordings.
+
+`scale` simulates, `augment` rotates, `load` reads either back as arrays.
+"""
+
+from carom.scale.around import recorded
+from carom.scale.bodies import Solid, Variation
+from carom.scale.parameters import Calibration, calibration
+from carom.scale.reader import ScaledTrajectory, Trajectories, load
+from carom.scale.rotated import augment
+from carom.scale.run import Scaled, scale
+from carom.scale.scenes import cubes, dropped, toss
+
+__all__ = [
+    "Calibration",
+    "Scaled",
+    "ScaledTrajectory",
+    "Solid",
+    "Trajectories",
+    "Variation",
+    "augment",
+    "calibration",
+    "cubes",
+    "dropped",
+    "load",
+    "recorded",
+    "scale",
+    "toss",
+]

@@ -1,0 +1,173 @@
+"""Trajectories drawn around recorded ones: the same bodies, varied; starts within the recorded starts' spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carom.errors import CaromError
+from carom.identify.motions import Motions, groups, motions_of
+from carom.recordings import Recordings, read
+from carom.recordings.geometry import lowest_point
+from carom.recordings.ground import is_tossed
+from carom.scale.bodies import Template, template_of
+from carom.scale.draws import Draw, Maker, about_z, apart, matrix, multiply, turn_of, turned
+from carom.scale.scenes import Source, sampling
+from carom.scenes.shapes import Body
+from carom.state import Array
+
+BANDWIDTH = 0.3  #: of the recorded starts' standard deviation: how far a new start lies from a recorded one
+TURN = 0.3  #: [rad] of a body's orientation against the recorded one, along each axis
+AIRBORNE = 0.005  #: [m] above the ground at the start: a body that flies
+HELD = 0.01  #: [m] above the ground without being tossed: a body that something holds
+TRIES = 20  #: for bodies that do not overlap, each nearer to the recorded start and earlier
+EARLIER = 0.002  #: [s] times the square of the try: how much earlier it begins
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Recordings of the same bodies."""
+
+    templates: tuple[Template, ...]
+    motions: Motions
+    flying: NDArray[np.bool_]  #: [N, B] whether a body is in the air at the start
+    clearance: Array  #: [N, B] of its lowest point at the start [m]
+    speed_spread: Array  #: [B, 2] standard deviation of velocity, across and upwards [m/s]
+    spin_spread: Array  #: [B, 2] of spin, across and about the vertical [rad/s]
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(Source):
+    """The bodies of a recordings folder, started around where and how they were recorded."""
+
+    parts: tuple[Group, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()  #: recordings that cannot be started from, and why
+
+    def draw(self, make: Maker, rng: np.random.Generator) -> Draw:
+        """A recorded start, changed: turned about the vertical, its bodies varied, its states moved a little."""
+        sizes = np.array([len(part.motions) for part in self.parts])
+        part = self.parts[int(rng.choice(len(sizes), p=sizes / sizes.sum()))]
+        row = int(rng.integers(len(part.motions)))
+        solids = tuple(
+            make.make(t, rng, name=b.name) for t, b in zip(part.templates, part.motions.scene.bodies, strict=True)
+        )
+        around = about_z(rng.uniform(0, 2 * np.pi))
+        for attempt in range(TRIES):
+            moved = self._near(part, row, solids, rng, attempt)
+            if apart(solids, moved.position, moved.quaternion, planar=self.planar):
+                return turned(moved, around)
+        return replace(turned(moved, around), overlap=True)
+
+    def _near(self, part: Group, row: int, solids: tuple[Any, ...], rng: np.random.Generator, attempt: int) -> Draw:
+        starts, close = part.motions.starts, BANDWIDTH * 0.85**attempt
+        position = starts.position[row] - [0.0, 0.0, self.ground_height]
+        quaternion, velocity, spin = (getattr(starts, n)[row].copy() for n in ("quaternion", "velocity", "spin"))
+        position = position.copy()
+        for body, solid in enumerate(solids):
+            across, upwards = part.speed_spread[body]
+            velocity[body] += close * rng.normal(size=3) * [across, across, upwards]
+            spin[body] += close * rng.normal(size=3) * part.spin_spread[body][[0, 0, 1]]
+            turn = TURN * (close / BANDWIDTH) * rng.normal(size=3)
+            clearance = part.clearance[row, body] * np.exp(close * rng.normal())
+            if not part.flying[row, body]:
+                velocity[body, 2], spin[body, :2], turn[:2], clearance = 0.0, 0.0, 0.0, 0.0
+            quaternion[body] = multiply(turn_of(turn), quaternion[body])
+            if len(solids) > 1:
+                position[body, :2] -= EARLIER * attempt**2 * velocity[body, :2]
+            if not self.planar:
+                position[body, 2] = solid.below(matrix(quaternion[body])) + max(clearance, 0.0)
+        return Draw(solids, position, quaternion, velocity, spin, part.motions.names[row])
+
+    def notes(self) -> tuple[str, ...]:
+        """Recordings that were left out, and why."""
+        return tuple(f"{name} was left out: {why}" for name, why in self.skipped)
+
+    def ranges(self) -> dict[str, Any]:
+        """Of the start."""
+        return {
+            "around": "recorded starts, turned about the vertical",
+            "recordings": sum(len(part.motions) for part in self.parts),
+            "bandwidth_over_spread": BANDWIDTH,
+            "turn_rad": TURN,
+            "spread": [
+                {
+                    "bodies": [t.name for t in part.templates],
+                    "speed_m_s": part.speed_spread.round(6).tolist(),
+                    "spin_rad_s": part.spin_spread.round(6).tolist(),
+                }
+                for part in self.parts
+            ],
+        }
+
+
+def recorded(folder: Path, *, rate: float | None = None, duration: float | None = None) -> Recorded:
+    """The source that a recordings folder makes."""
+    recordings = read(folder)
+    if not len(recordings):
+        raise CaromError(f"{folder} holds no trajectory")
+    parts: list[Group] = []
+    skipped: list[tuple[str, str]] = []
+    for rows in groups(recordings):
+        try:
+            motions, left_out = motions_of(recordings, rows)
+        except CaromError as reason:
+            skipped += [(recordings.trajectories[row].name, str(reason)) for row in rows]
+            continue
+        skipped += list(left_out)
+        _refuse_held(recordings, rows, motions)
+        parts.append(_group(motions, f"-{len(parts)}" if parts else ""))
+    if not parts:
+        raise CaromError(skipped[0][1])
+    scenes = [part.motions.scene for part in parts]
+    if len({(s.planar, s.gravity) for s in scenes}) > 1:
+        raise CaromError(f"{folder}: some of its bodies glide and others do not; scale them apart")
+    if len({part.motions.period for part in parts}) > 1 and rate is None:
+        rate = 1 / float(np.median([part.motions.period for part in parts]))
+    first = parts[0].motions
+    seconds = max(part.motions.period * (part.motions.samples - 1) for part in parts)
+    period, samples = sampling(rate, duration, seconds=seconds, period=first.period)
+    return Recorded(
+        folder.resolve().name, tuple(t for part in parts for t in part.templates), period, samples,
+        gravity=scenes[0].gravity, ground_height=float(np.median([s.ground_height for s in scenes])),
+        planar=scenes[0].planar, parts=tuple(parts), skipped=tuple(skipped),
+    )  # fmt: skip
+
+
+def _refuse_held(recordings: Recordings, rows: list[int], motions: Motions) -> None:
+    """Raise if a body is in the air and is not tossed: an arm holds it, and nobody would in a simulation."""
+    scene, starts = motions.scene, motions.starts
+    if scene.planar:
+        return
+    lows = [_clearance(b, starts.position[:, i], starts.quaternion[:, i]) for i, b in enumerate(scene.bodies)]
+    heights = np.median(lows, axis=-1)
+    heights = heights - min(heights.min(), scene.ground_height)
+    for body, height in zip(scene.bodies, heights, strict=True):
+        falls = body.role == "target" and any(is_tossed(recordings.trajectories[row], body.name) for row in rows)
+        if not falls and height > HELD:
+            raise CaromError(
+                f"{recordings.path}: body '{body.name}' ({body.role}) starts {1e3 * height:.0f} mm above the lowest "
+                "one and is not tossed: something holds one of them; only bodies that move freely can be scaled"
+            )
+
+
+def _group(motions: Motions, ending: str) -> Group:
+    starts, scene = motions.starts, motions.scene
+    clearance = np.stack(
+        [_clearance(b, starts.position[:, i], starts.quaternion[:, i]) for i, b in enumerate(scene.bodies)], axis=-1
+    )
+    clearance = clearance - scene.ground_height
+    flying = np.zeros_like(clearance, dtype=bool) if scene.planar else clearance > AIRBORNE
+    deviation = starts.velocity.std(axis=0), starts.spin.std(axis=0)
+    speed, spin = (np.stack([np.hypot(d[:, 0], d[:, 1]) / np.sqrt(2), d[:, 2]], axis=-1) for d in deviation)
+    templates = tuple(template_of(body) for body in scene.bodies)
+    # meshes are listed by name, and those of another group may be others
+    templates = tuple(replace(t, name=t.name + ending) if t.kind == "mesh" else t for t in templates)
+    return Group(templates, motions, flying, clearance, speed, spin)
+
+
+def _clearance(body: Body, position: Array, quaternion: Array) -> Array:
+    return np.zeros(len(position)) if body.shape is None else lowest_point(body.shape, position, quaternion)

@@ -1,0 +1,265 @@
+"""Scaled trajectories as a learner reads them: one folder, checked, as NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from carom.errors import CaromError
+from carom.recordings.trajectory import Ground
+from carom.scale.bodies import Solid
+from carom.scale.files import STATUSES, read_header, read_shard, shard_path
+from carom.state import Array
+
+#: how many values a row has in a column: a number for each body, times the samples, or just a number
+_PER_BODY = {"size": 3, "mass": 1, "com": 3, "inertia": 9, "start_velocity": 3, "start_spin": 3, "name": 1, "shape": 1}
+_PER_SAMPLE = {"position": 3, "quaternion": 4}
+_LISTS = (*_PER_BODY, *_PER_SAMPLE, "parameters", "ground")
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledTrajectory:
+    """One trajectory: its bodies, its parameters, and their motion."""
+
+    index: int
+    source: str  #: the scene, or the recording that it comes from
+    status: str  #: one of `STATUSES`
+    period: float  #: [s]
+    bodies: tuple[Solid, ...]
+    parameters: Mapping[str, float]
+    gravity: float  #: [m/s^2] downwards
+    ground: Ground | None  #: None over an air table
+    position: Array  #: [T, B, 3] m, of the bodies' frames
+    quaternion: Array  #: [T, B, 4] w-first, world from body
+    start_velocity: Array  #: [B, 3] m/s, of the frames; NaN if it was not set
+    start_spin: Array  #: [B, 3] rad/s, world; NaN if it was not set
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    @property
+    def time(self) -> Array:
+        """Of the samples [T] [s]."""
+        return np.asarray(np.arange(len(self.position)) * self.period, dtype=np.float64)
+
+
+class _Lists:
+    """A column of lists, read row by row without a copy; the arrays cannot be written to."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        whole = column.combine_chunks()
+        whole = whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
+        self.offsets = whole.offsets.to_numpy()
+        self.values = whole.values.to_numpy(zero_copy_only=False)
+        self.values.flags.writeable = False
+
+    def __getitem__(self, row: int) -> Any:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.asarray(np.diff(self.offsets), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """All rows of all shards."""
+
+    lists: Mapping[str, _Lists]
+    plain: Mapping[str, NDArray[Any]]
+    meshes: Mapping[str, tuple[Array, NDArray[np.int64]]]
+
+    @classmethod
+    def of(cls, table: pa.Table, header: Mapping[str, Any]) -> _Columns:
+        meshes = {
+            name: (np.asarray(m["vertices"], dtype=np.float64), np.asarray(m["faces"], dtype=np.int64))
+            for name, m in header["meshes"].items()
+        }
+        plain = {n: table[n].to_numpy() for n in ("index", "source", "status", "samples", "bodies", "gravity")}
+        return cls({name: _Lists(table[name]) for name in _LISTS}, plain, meshes)
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories(Sequence[ScaledTrajectory]):
+    """A folder of trajectories, in memory; made by `load`.
+
+    `data[i]` is one of them, `data[3:9]` some; `data.ok` leaves out those that failed.
+    """
+
+    folder: Path
+    header: Mapping[str, Any]
+    rows: NDArray[np.int64]  #: of the folder, that are in this set
+    columns: _Columns
+
+    @property
+    def period(self) -> float:
+        """Between samples [s]."""
+        return float(self.header["period"])
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """In the order of the columns of `parameters`."""
+        return tuple(self.header["parameters"]["values"])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ScaledTrajectory]:
+        return (self._at(int(row)) for row in self.rows)
+
+    @overload
+    def __getitem__(self, item: int) -> ScaledTrajectory: ...
+
+    @overload
+    def __getitem__(self, item: slice | list[int] | NDArray[Any]) -> Trajectories: ...
+
+    def __getitem__(self, item: Any) -> Any:
+        """One trajectory for a number, the dataset of some for a slice or an array."""
+        if isinstance(item, int | np.integer):
+            return self._at(int(self.rows[item]))
+        return self._with(self.rows[item])
+
+    def _with(self, rows: NDArray[np.int64]) -> Trajectories:
+        return replace(self, rows=rows)
+
+    @property
+    def ok(self) -> Trajectories:
+        """Those whose simulation went well."""
+        return self._with(self.rows[self.status == "ok"])
+
+    @property
+    def status(self) -> NDArray[Any]:
+        """Of each trajectory [N]."""
+        return np.asarray(self.columns.plain["status"][self.rows])
+
+    @property
+    def body_counts(self) -> NDArray[np.int64]:
+        """Number of bodies of each trajectory [N]."""
+        return np.asarray(self.columns.plain["bodies"][self.rows], dtype=np.int64)
+
+    @property
+    def parameters(self) -> Array:
+        """Of each trajectory [N, P], in the order of `parameter_names`."""
+        empty = np.zeros((len(self), len(self.parameter_names)))
+        return np.array([self.columns.lists["parameters"][r] for r in self.rows]).reshape(empty.shape)
+
+    def by_bodies(self) -> dict[int, Trajectories]:
+        """Trajectories with the same number of bodies together."""
+        counts = self.body_counts
+        return {int(n): self._with(self.rows[counts == n]) for n in np.unique(counts)}
+
+    def arrays(self) -> tuple[Array, Array]:
+        """Positions [N, T, B, 3] and quaternions [N, T, B, 4]; all must have as many bodies and samples."""
+        shapes = {(int(self.columns.plain["samples"][r]), int(self.columns.plain["bodies"][r])) for r in self.rows}
+        if len(shapes) != 1:
+            raise CaromError(
+                f"{self.folder}: trajectories of {len(shapes)} different lengths or numbers of bodies do not make one "
+                "array; take them apart with by_bodies(), or one by one"
+            )
+        many = list(self)
+        return np.stack([t.position for t in many]), np.stack([t.quaternion for t in many])
+
+    def _at(self, row: int) -> ScaledTrajectory:
+        count, samples = int(self.columns.plain["bodies"][row]), int(self.columns.plain["samples"][row])
+
+        def part(name: str, *shape: int) -> Array:
+            return np.asarray(self.columns.lists[name][row]).reshape(shape)
+
+        ground = part("ground", 4)
+        x, y, z, height = (float(v) for v in ground)
+        values = part("parameters", len(self.parameter_names)).tolist()
+        return ScaledTrajectory(
+            index=int(self.columns.plain["index"][row]), source=str(self.columns.plain["source"][row]),
+            status=str(self.columns.plain["status"][row]), period=self.period, bodies=self._bodies(row, count, part),
+            parameters=dict(zip(self.parameter_names, values, strict=True)),
+            gravity=float(self.columns.plain["gravity"][row]),
+            ground=Ground((x, y, z), height) if np.isfinite(ground).all() else None,
+            position=part("position", samples, count, 3), quaternion=part("quaternion", samples, count, 4),
+            start_velocity=part("start_velocity", count, 3), start_spin=part("start_spin", count, 3),
+        )  # fmt: skip
+
+    def _bodies(self, row: int, count: int, part: Any) -> tuple[Solid, ...]:
+        size, mass, com = part("size", count, 3), part("mass", count), part("com", count, 3)
+        inertia = part("inertia", count, 3, 3)
+        found = []
+        for b, (name, shape) in enumerate(
+            zip(self.columns.lists["name"][row], self.columns.lists["shape"][row], strict=True)
+        ):
+            vertices, faces = self.columns.meshes[shape[5:]] if shape.startswith("mesh:") else (None, None)
+            found.append(Solid(str(name), str(shape), size[b], float(mass[b]), com[b], inertia[b], vertices, faces))
+        return tuple(found)
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """What is in a folder of trajectories, without reading the motions: statuses, numbers of bodies and of samples."""
+    header = read_header(folder)
+    shards = range(-(-header["count"] // header["shard"]))
+    names = ["status", "bodies", "samples"]
+    table = pa.concat_tables([read_shard(shard_path(folder, shard), columns=names) for shard in shards])
+    status, bodies, samples = (table[name].to_numpy() for name in names)
+    return {
+        "scene": header["scene"],
+        "how": header["made_by"]["how"],
+        "parameters": header["parameters"]["source"],
+        "trajectories": len(table),
+        "status": {s: int((status == s).sum()) for s in STATUSES if (status == s).any()},
+        "bodies": [int(bodies.min()), int(bodies.max())],
+        "samples": [int(samples.min()), int(samples.max())],
+        "period_s": header["period"],
+        "megabytes": sum(shard_path(folder, shard).stat().st_size for shard in shards) / 1e6,
+    }
+
+
+def load(folder: str | Path) -> Trajectories:
+    """Read a folder that `carom scale` wrote; raises if it is incomplete, damaged or not what its header says."""
+    folder = Path(folder)
+    header = read_header(folder)
+    shards = -(-header["count"] // header["shard"])
+    table = pa.concat_tables([read_shard(shard_path(folder, shard)) for shard in range(shards)])
+    if len(table) != header["count"]:
+        raise CaromError(
+            f"{folder}: expected {header['count']} trajectories, got {len(table)}; run the same command again"
+        )
+    try:
+        data = Trajectories(folder, header, np.arange(len(table)), _Columns.of(table, header))
+        _check(data)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CaromError(f"{folder}: its header is damaged: {type(error).__name__} {error}") from error
+    return data
+
+
+def _check(data: Trajectories) -> None:
+    """Raise unless every row has the lengths, statuses and numbers that the format promises."""
+    plain, lists = data.columns.plain, data.columns.lists
+    samples, bodies = plain["samples"].astype(np.int64), plain["bodies"].astype(np.int64)
+    lengths = {name: each * bodies for name, each in _PER_BODY.items()}
+    lengths |= {name: each * bodies * samples for name, each in _PER_SAMPLE.items()}
+    lengths |= {"parameters": 0 * bodies + len(data.parameter_names), "ground": 0 * bodies + 4}
+    for name, wanted in lengths.items():
+        wrong = np.flatnonzero(lists[name].lengths != wanted)
+        if len(wrong):
+            row = int(wrong[0])
+            raise CaromError(
+                f"{data.folder}: trajectory {row}: expected {wanted[row]} values of '{name}', "
+                f"got {lists[name].lengths[row]}; the shard is damaged"
+            )
+    unknown = sorted(set(data.status) - set(STATUSES))
+    if unknown:
+        raise CaromError(f"{data.folder}: unknown status '{unknown[0]}'; expected {', '.join(STATUSES)}")
+    shapes = {s.split(":", 1)[1] for s in set(lists["shape"].values) if s.startswith("mesh:")} - set(
+        data.columns.meshes
+    )
+    if shapes:
+        raise CaromError(f"{data.folder}: mesh '{sorted(shapes)[0]}' is not in the header")
+    for name in ("position", "quaternion", "size", "mass"):
+        if not np.isfinite(lists[name].values).all():
+            raise CaromError(f"{data.folder}: '{name}' holds numbers that are not finite; the shard is damaged")
+    norm = np.linalg.norm(lists["quaternion"].values.reshape(-1, 4), axis=-1)
+    if np.abs(norm - 1).max(initial=0.0) > 1e-6:
+        raise CaromError(f"{data.folder}: quaternions are not of unit length; the shard is damaged")

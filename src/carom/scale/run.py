@@ -1,0 +1,183 @@
+"""The whole of `carom scale`: trajectories of a calibrated engine by the thousand (few-shot paper, section III-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from carom.errors import CaromError
+from carom.scale.batch import VariedBatch
+from carom.scale.bodies import Variation
+from carom.scale.draws import Draw, Maker, Pool, lean, matrix, turned
+from carom.scale.files import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
+from carom.scale.parameters import OF_BODIES, Calibration
+from carom.scale.reader import Trajectories, load, summary
+from carom.scale.scenes import Source
+from carom.state import Array
+
+AWAY = 10.0  #: [m] further than this from its start a body has left the scene
+_START, _VALUES, _POOL = 0, 1, 2  #: what a random stream is for: with other parameters, starts stay the same
+
+Progress = Callable[[str, int, int], None]  #: what is done, how much of it, of how much
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """What was made."""
+
+    folder: Path
+    made: int  #: trajectories made now; the others were there already
+    seconds: float  #: wall time
+    engine_seconds: float  #: of those, in the engine
+    notes: tuple[str, ...] = ()  #: what a reader should know, like recordings that were left out
+
+    @property
+    def data(self) -> Trajectories:
+        """All of it, read into memory."""
+        return load(self.folder)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is in the folder and what making it took."""
+        took = {"made_now": self.made, "seconds": self.seconds, "engine_seconds": self.engine_seconds}
+        return {"data": str(self.folder), **summary(self.folder), **took}
+
+
+def scale(
+    source: Source, calibration: Calibration, out: Path, *, count: int = 3000, variation: Variation | None = None,
+    seed: int = 0, threads: int = 0, progress: Progress | None = None,
+) -> Scaled:  # fmt: skip
+    """Simulate `count` trajectories of a source into `out`; after a kill the same call goes on where it stopped.
+
+    Trajectory i depends on the seed and on i alone (where there are meshes, also on which shard it is in).
+    """
+    variation = variation or Variation()
+    _refuse_mixtures(source, calibration)
+    start, shards = perf_counter(), _Shards(source, calibration, variation, seed, threads)
+    header = _header(source, calibration, variation, seed)
+    report = None if progress is None else lambda done, total: progress("simulate trajectories", done, total)
+    made = write_shards(out, count, header, shards.make, progress=report)
+    return Scaled(out, made, perf_counter() - start, shards.engine_seconds, source.notes())
+
+
+def _refuse_mixtures(source: Source, calibration: Calibration) -> None:
+    names, meshes = calibration.names, any(t.kind == "mesh" for t in source.templates)
+    if meshes and calibration.spread and "length_scale" in names:
+        low, high = calibration.interval[names.index("length_scale")]
+        if low < high:
+            raise CaromError("length_scale cannot be drawn for meshes, which are compiled; leave out --spread")
+    useless = {"tilt_x", "tilt_y", "gravity", "torsional_friction", "rolling_friction"} & set(names)
+    if source.planar and useless:
+        raise CaromError(
+            f"{', '.join(sorted(useless))}: no such thing over an air table; remove it from the parameters"
+        )
+
+
+def _header(source: Source, calibration: Calibration, variation: Variation, seed: int) -> dict[str, Any]:
+    return {
+        "made_by": {"command": "scale", "how": "simulated in MuJoCo with these parameters"},
+        "scene": source.name,
+        "seed": seed,
+        "period": float(source.period),
+        "samples": source.samples,
+        "units": UNITS,
+        "gravity": source.gravity,
+        "ground_height": source.ground_height,
+        "planar": source.planar,
+        "parameters": calibration.to_dict(),
+        "ranges": {
+            "start": source.ranges(),
+            "size_factor": list(variation.size),
+            "aspect_factor": [1 / variation.aspect, variation.aspect],
+            "density_factor": list(variation.mass),
+        },
+        "bodies": [
+            {"name": t.name, "kind": t.kind, "extent_m": t.extent.tolist(), "mass_kg": t.mass} for t in source.templates
+        ],
+        "meshes": meshes_of(source.templates),
+        "columns": COLUMNS,
+        "versions": versions(),
+    }
+
+
+class _Shards:
+    """Makes the rows of shards; compiled models are kept from one to the next."""
+
+    def __init__(self, source: Source, calibration: Calibration, variation: Variation, seed: int, threads: int) -> None:
+        self.source, self.calibration, self.variation = source, calibration, variation
+        self.seed, self.threads, self.engine_seconds = seed, threads, 0.0
+        self.parameters = [p for p in calibration.parameters if p.name not in OF_BODIES]
+        self._columns = [i for i, p in enumerate(calibration.parameters) if p.name not in OF_BODIES]
+        self._batches: dict[tuple[str, ...], VariedBatch] = {}
+
+    def make(self, shard: int, indices: range) -> Sequence[Row]:
+        """The trajectories of one shard: drawn one by one, simulated together by their number of bodies."""
+        names = self.calibration.names
+        length = dict(zip(names, self.calibration.value, strict=True)).get("length_scale", 1.0)
+        pool = Pool.drawn(self.source.templates, self.variation, length, (self.seed, _POOL, shard))
+        if len(pool.templates):
+            self._batches.clear()  # the meshes are this shard's own
+        drawn: list[tuple[Draw, Array]] = []
+        for index in indices:
+            values = self.calibration.draw(self._random(_VALUES, index))
+            named = dict(zip(names, values.tolist(), strict=True))
+            draw = self.source.draw(Maker(self.variation, pool, named), self._random(_START, index))
+            drawn.append((turned(draw, lean(named), self.source.ground_height), values))
+        together: dict[tuple[str, ...], list[int]] = {}
+        for row, (draw, _) in enumerate(drawn):
+            together.setdefault(draw.kinds, []).append(row)
+        rows: dict[int, Row] = {}
+        for kinds, members in together.items():
+            batch = self._batch(kinds, pool)
+            values = np.array([drawn[row][1] for row in members])
+            motion = batch.roll([drawn[row][0] for row in members], values[:, self._columns], self.source.samples)
+            self.engine_seconds += motion.engine_seconds
+            for n, row in enumerate(members):
+                draw, value = drawn[row]
+                moved = motion.position[n], motion.quaternion[n]
+                rows[row] = self._row(indices[row], draw, value, *moved, failed=bool(motion.failed[n]))
+        return [rows[row] for row in range(len(indices))]
+
+    def _random(self, purpose: int, index: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))
+
+    def _batch(self, kinds: tuple[str, ...], pool: Pool) -> VariedBatch:
+        if kinds not in self._batches:
+            self._batches[kinds] = VariedBatch(
+                kinds, self.parameters, period=self.source.period, gravity=self.source.gravity,
+                ground_height=self.source.ground_height, planar=self.source.planar, meshes=pool.vertices(),
+                threads=self.threads,
+            )  # fmt: skip
+        return self._batches[kinds]
+
+    def _row(self, index: int, draw: Draw, values: Array, position: Array, quaternion: Array, *, failed: bool) -> Row:
+        named = dict(zip(self.calibration.names, values.tolist(), strict=True))
+        normal = matrix(lean(named))[:, 2]
+        ground = np.array([*normal, normal[2] * self.source.ground_height])
+        failed = failed or not (np.isfinite(position).all() and np.isfinite(quaternion).all())
+        status = "overlap" if draw.overlap else "failed" if failed else "ok"
+        position = np.where(np.isfinite(position), position, draw.position)
+        quaternion = np.where(np.isfinite(quaternion), quaternion, draw.quaternion)
+        if status == "ok" and _left(draw, position, None if self.source.planar else ground):
+            status = "away"
+        if self.source.planar:
+            ground = np.full(4, np.nan)
+        quaternion = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+        return Row(
+            index, draw.source, status, draw.solids, values, named.get("gravity", self.source.gravity), ground,
+            position, quaternion, draw.velocity, draw.spin,
+        )  # fmt: skip
+
+
+def _left(draw: Draw, position: Array, ground: Array | None) -> bool:
+    """Whether a body ends far off, or under the ground."""
+    if (np.linalg.norm(position - position[0], axis=-1) > AWAY).any():
+        return True
+    if ground is None:
+        return False
+    thinnest = np.array([float(s.size.min()) for s in draw.solids])
+    return bool(((position @ ground[:3] - ground[3]) < -0.5 * thinnest).any())
