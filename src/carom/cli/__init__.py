@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import learn, measure, scale, use
+from carom.cli import learn, measure, scale, suggest, use
 from carom.errors import CaromError
 
 app = typer.Typer(
@@ -31,8 +31,8 @@ def _main(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 
 for command in (
-    learn.check, learn.identify, scale.scale, learn.distill, learn.adapt, learn.predict, use.plan, use.train,
-    use.rollout, measure.evaluate, measure.demo, measure.bench,
+    learn.check, learn.identify, suggest.suggest, scale.scale, learn.distill, learn.adapt, learn.predict, use.plan,
+    use.train, use.rollout, measure.evaluate, measure.demo, measure.bench,
 ):  # fmt: skip
     app.command()(command)
 

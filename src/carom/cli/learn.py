@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from carom.cli.console import Json, Out, RecordingsArg, Seed, Teachers, Threads, bar, brief, errors
 from carom.errors import CaromError
+
+if TYPE_CHECKING:
+    from carom.identify.result import Identification
+    from carom.recordings import Recordings
 
 
 def check(
@@ -37,24 +41,80 @@ def check(
 def identify(
     recordings: RecordingsArg,
     model: Annotated[Path | None, typer.Option(help="base model folder, for --method gradient")] = None,
-    method: Annotated[str, typer.Option(help="gradient, grid, cma or mjx")] = "cma",
-    out: Annotated[Path | None, typer.Option(help="write parameters.yaml here")] = None,
+    method: Annotated[
+        str, typer.Option(help="strikes: gradient, grid, cma or mjx; free bodies: cma, least-squares or surrogate")
+    ] = "cma",
+    parameters: Annotated[
+        str | None, typer.Option(help="free bodies: which to look for, comma-separated; table-ii: the paper's eight")
+    ] = None,
+    fixed: Annotated[list[str] | None, typer.Option("--fix", help="free bodies: NAME=VALUE, held; repeatable")] = None,
+    fit: Annotated[int | None, typer.Option(help="free bodies: recordings to fit (12); the others test it")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="strikes: write parameters.yaml here; free bodies: folder, also MJCF and report")
+    ] = None,
     settle: Annotated[float | None, typer.Option(help="seconds after first motion where outcomes are read")] = None,
     json_file: Json = None,
     seed: Seed = 0,
+    threads: Threads = 0,
 ) -> None:
-    """Identify contact parameters from recorded strikes, with intervals and a verdict for each."""
+    """Identify contact parameters from recordings, with intervals and a verdict for each.
+
+    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
+    """
+    from carom.evaluate.motions import is_free
     from carom.evaluate.stages import identify_strikes
+    from carom.recordings import read
 
     printer = Out(json_file)
+    folder = read(recordings)
+    if is_free(folder):
+        _identify_free(printer, folder, method, parameters, fixed, fit, out, seed, threads)
+        return
+    if parameters or fixed or fit:
+        raise CaromError("--parameters, --fix and --fit are for free bodies; these are recordings of strikes")
     with bar() as progress:
         found, slides = identify_strikes(recordings, method, model=model, settle=settle, seed=seed, progress=progress)
     printer.write(found.to_dict() | {"slides": slides})
-    rows = [[e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason] for e in found.estimates]
-    printer.table(f"{method}: {found.scene}", ["parameter", "value", "90 % interval", "unit", "verdict", "why"], rows)
+    _estimates(printer, found)
     printer.table("friction from slides", ["what", "value"], [[k, v] for k, v in slides.items()])
     if out is not None:
         errors.print(f"wrote {found.write(out)}")
+
+
+def _estimates(printer: Out, found: Identification, title: str = "") -> None:
+    rows = [[e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason] for e in found.estimates]
+    columns = ["parameter", "value", "90 % interval", "unit", "verdict", "why"]
+    printer.table(f"{found.method}: {title or found.scene}", columns, rows)
+
+
+def _identify_free(
+    printer: Out, folder: Recordings, method: str, parameters: str | None, fixed: list[str] | None, fit: int | None,
+    out: Path | None, seed: int, threads: int,
+) -> None:  # fmt: skip
+    from carom.evaluate.motions import facts, identify_free, parameter_names, write_calibrated
+
+    held = {}
+    for text in fixed or ():
+        name, _, value = text.partition("=")
+        try:
+            held[name] = float(value)
+        except ValueError:
+            raise CaromError(f"--fix: expected NAME=VALUE with a number, got '{text}'") from None
+    with bar() as progress:
+        found = identify_free(
+            folder, method=method, names=parameter_names(parameters), fixed=held, fit=fit, seed=seed, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+    several = len(found) > 1
+    printer.write([c.identification.to_dict() for c in found] if several else found[0].identification.to_dict())
+    for calibrated in found:
+        title = ", ".join(calibrated.trained.names[:2]) + (" ..." if len(calibrated.trained) > 2 else "")
+        _estimates(printer, calibrated.identification, title)
+        printer.table("errors and contact", ["what", "value"], [[k, v] for k, v in facts(calibrated).items()])
+        if out is not None:
+            where = out / Path(calibrated.trained.names[0]).stem if several else out
+            for path in write_calibrated(where, calibrated):
+                errors.print(f"wrote {path}")
 
 
 def distill(

@@ -60,9 +60,9 @@ def demo(
 def bench(
     name: Annotated[
         str,
-        typer.Argument(help="distill, impact-accuracy, planning, planning-time, robot-hits, routes or speed"),
+        typer.Argument(help="distill, impact-accuracy, planning, planning-time, robot-hits, routes, speed or toss"),
     ],
-    data: Annotated[Path | None, typer.Option(help="folder of real recordings (robot-hits)")] = None,
+    data: Annotated[Path | None, typer.Option(help="folder of real recordings (robot-hits, toss)")] = None,
     draws: Annotated[int | None, typer.Option(help="draws of the training strikes")] = None,
     samples: Annotated[int | None, typer.Option(help="simulated impacts per teacher")] = None,
     out: Annotated[Path, typer.Option(help="folder for base models and pieces of the run")] = Path("out/bench"),

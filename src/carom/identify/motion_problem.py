@@ -17,6 +17,7 @@ from carom.scenes.parameters import Parameter
 from carom.state import Array
 
 SATURATES = 1.0  #: error of a frame (widths plus radians) at which it counts half: chaos beyond tells nothing
+TURNED = 0.3  #: [rad] the same for the angle alone: beyond it lies another face
 FAILED = 10.0  #: error of a rollout that the engine gave up
 SHORT = 0.1  #: [s] after the first contact in which errors have not grown yet
 PIECES = 4  #: stretches of time over which residuals are averaged
@@ -86,15 +87,30 @@ class MotionProblem:
         return motion
 
     def losses(self, unit: Array, *, short: bool = False, early: bool = False) -> Array:
-        """What is minimised, for every point [C]: the mean saturated error of the recordings.
+        """What is minimised, for every point [C].
 
-        With `short`, until shortly after the first contact only; with `early`, poor points are stopped on the way and
-        count by how wrong it is to stand still from there.
+        With `short`, the mean saturated error until shortly after the first contact. Otherwise the geometric mean of
+        position and rotation error of whole recordings, so that neither drowns the other: after some bounces a body
+        lands on this side or on that, while how far it slides still tells about friction. With `early`, poor points
+        are stopped on the way and count by how wrong it is to stand still from there.
         """
         unit = np.atleast_2d(unit)
-        keep = self._keep(len(unit)) if early and not short and len(unit) > 3 else None
-        motion = self.simulate(unit, samples=self.short if short else None, keep=keep)
-        return np.asarray(self.errors(motion).mean(axis=-1))
+        if short:
+            return np.asarray(self.errors(self.simulate(unit, samples=self.short)).mean(axis=-1))
+        keep = self._keep(len(unit)) if early and len(unit) > 3 else None
+        position, rotation = self.whole(self.simulate(unit, keep=keep))
+        return np.asarray(np.where(rotation > 0, np.sqrt(position * rotation), position))
+
+    def whole(self, motion: FreeMotion) -> tuple[Array, Array]:
+        """Mean over recordings [C] of the distance over the width, and of the saturated angle (0: never measured)."""
+        distance, angle = frame_errors(self.motions, motion)
+        angle = angle / (1 + angle / TURNED)
+        found = []
+        for error in (distance / self.scene.widths, angle):
+            seen = np.isfinite(error)
+            mean = np.where(seen, error, 0.0).sum(axis=(-1, -2)) / np.maximum(seen.sum(axis=(-1, -2)), 1)
+            found.append(np.where(motion.failed.reshape(mean.shape), FAILED, mean).mean(axis=-1))
+        return found[0], found[1] if np.isfinite(self.motions.quaternion).any() else np.zeros_like(found[1])
 
     def errors(self, motion: FreeMotion) -> Array:
         """Mean saturated error of every rollout [C, N]."""

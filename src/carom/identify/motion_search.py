@@ -18,13 +18,14 @@ from carom.scenes.free import DIRECT, FREE, free_parameters, resolved, timestep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
-METHODS = ("cma", "least-squares", "surrogate", "mjx")
+METHODS = ("cma", "least-squares", "surrogate")
 SPREAD = 64  #: points of the first even look
 OFFSETS = (0.25, 0.5, 0.75)  #: shares of the largest com_offset that are tried before the search knows better
 AGAIN = 2  #: generations after which sides are looked at again
 RESTARTS = 2  #: of the search on short motions, from other even spreads
-STARTS = 4  #: of the least squares
+STARTS = 2  #: of the least squares
 STEP = 0.02  #: of finite differences, in unit space: wider than the engine's scatter
+FRICTIONS = np.arange(-5, 6) / 100.0  #: around the best, at which positions are looked at
 FLAT = 1.2  #: [deg] lean up to which a box slides on its face
 Step = Callable[[int, int], None]
 
@@ -35,7 +36,7 @@ class Budget:
 
     first: int = 10  #: short motions, mass in the middle
     sides: int = 30  #: short motions
-    last: int = 25  #: whole recordings
+    last: int = 20  #: whole recordings
     population: int = 14
 
 
@@ -156,14 +157,34 @@ def search(
     if method == "least-squares":
         tries = np.array([_least_squares(problem, start, kept) for start in _around(unit, seed)])
         unit = tries[int(np.argmin(problem.losses(tries)))]
+    elif method == "surrogate":
+        unit = _surrogate(problem, unit, budget, seed, kept)
     else:
         unit = Cma(problem, unit, 0.08, budget.population, seed, kept=kept).run(budget.last)
-    if sides is not None:
-        sides, _ = problem.best_sides(unit)
-        problem = problem.with_sides(sides)
+    unit = _by_distance(problem, unit)
     told(total, total)
     tried, losses = (np.concatenate(column) for column in zip(*kept, strict=True))
     return Found(problem, unit, sides, tried, losses, np.array([end[1] for end in ends]))
+
+
+def _by_distance(problem: MotionProblem, unit: Array) -> Array:
+    """The point with its friction fitted once more, to positions alone: nothing tells it better than how far bodies
+    slid, and in a common fit rotations, which bounces make erratic, would outvote them."""
+    names = [p.name for p in problem.parameters]
+    if "friction" not in names or problem.scene.planar:
+        return unit
+    at = names.index("friction")
+    friction = problem.parameters[at]
+    here = float(friction.from_unit(unit[at]))
+    offset = np.clip(here + FRICTIONS, friction.low, friction.high) - here
+    points = np.repeat(unit[None], len(offset), axis=0)
+    points[:, at] = friction.to_unit(here + offset)
+    distance, _ = problem.whole(problem.simulate(points))
+    bend, slope, _ = np.polyfit(offset, distance, 2)
+    best = -slope / (2 * bend) if bend > 0 else offset[int(np.argmin(distance))]
+    moved = unit.copy()
+    moved[at] = friction.to_unit(here + float(np.clip(best, offset.min(), offset.max())))
+    return moved
 
 
 def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Array, MotionProblem, Array | None]:
@@ -249,7 +270,42 @@ def _least_squares(problem: MotionProblem, unit: Array, kept: list[tuple[Array, 
 
     bounds = [np.zeros(len(unit)), np.ones(len(unit))]
     out, _ = minimize.least_squares(
-        np.clip(unit, 0.001, 0.999), residual, bounds=bounds, eps=STEP, max_iter=12, xtol=1e-3, verbose=0,
+        np.clip(unit, 0.001, 0.999), residual, bounds=bounds, eps=STEP, max_iter=8, xtol=1e-3, verbose=0,
         output=StringIO(),
     )  # fmt: skip
     return np.asarray(np.clip(np.ravel(out), 0.0, 1.0))
+
+
+def _surrogate(
+    problem: MotionProblem, unit: Array, budget: Budget, seed: int, kept: list[tuple[Array, Array]]
+) -> Array:
+    """A Gaussian process stands for the error of whole recordings: fitted to points around the best, asked for its
+    minimum, corrected there, and again."""
+    count = len(unit)
+    rounds = 4
+    share = max(budget.last * budget.population // rounds, 2 * count + 2)
+    reach, centre = 0.2, np.asarray(unit)
+    points, losses = np.zeros((0, count)), np.zeros(0)
+    for turn in range(rounds):
+        spread = np.random.default_rng(seed + turn).random((share, count))
+        fresh = np.clip(centre + reach * (2 * spread - 1), 0.0, 1.0)
+        found = problem.losses(fresh)
+        kept.append((fresh, found))
+        points, losses = np.concatenate([points, fresh]), np.concatenate([losses, found])
+        centre = _lowest(points, np.log(losses), centre, reach, seed + turn)
+        reach *= 0.6
+    return centre
+
+
+def _lowest(points: Array, heights: Array, centre: Array, reach: float, seed: int) -> Array:
+    """Where a Gaussian process through these heights [C] is lowest, within reach of a point."""
+    mean, scale = float(heights.mean()), max(float(heights.std()), 1e-6)
+    length, noise = 2.0 * reach, 0.1  # of the unit cube; of the heights' spread: bounces make them rugged
+
+    def kernel(a: Array, b: Array) -> Array:
+        return np.asarray(np.exp(-0.5 * ((a[:, None] - b[None]) ** 2).sum(axis=-1) / length**2))
+
+    weights = np.linalg.solve(kernel(points, points) + noise * np.eye(len(points)), (heights - mean) / scale)
+    asked = np.random.default_rng(seed).uniform(-reach, reach, (4000, points.shape[1]))
+    asked = np.clip(centre + asked, 0.0, 1.0)
+    return np.asarray(asked[int(np.argmin(kernel(asked, points) @ weights))])

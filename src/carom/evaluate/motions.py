@@ -1,0 +1,135 @@
+"""Identification from folders of free bodies: which recordings, what is written, what a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from carom.errors import CaromError, RecordingError, SceneError, unknown_name
+from carom.identify.motion_result import MotionModel, identify_motions
+from carom.identify.motion_search import METHODS
+from carom.identify.motions import Motions, groups, motions_of, trajectory_errors
+from carom.identify.result import Errors, Identification
+from carom.recordings import Recordings, scene_of
+from carom.recordings.files import atomically
+from carom.recordings.ground import is_tossed
+from carom.scenes.free import FREE, TABLE_II
+from carom.scenes.free_batch import FreeBatch, FreeMotion
+
+Progress = Callable[[str, int, int], None]
+MOST = 12  #: recordings that a fit uses unless told; the others test it
+TESTED = 100  #: at most
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """One identification of free bodies, with what it was made from and tested on."""
+
+    identification: Identification
+    model: MotionModel
+    trained: Motions
+    tested: Motions | None  #: recordings that the fit has not seen
+
+
+def is_free(recordings: Recordings) -> bool:
+    """Whether these are recordings of bodies that move freely, not of a striker and its target."""
+    first = recordings.trajectories[0]
+    if any(is_tossed(first, name) for name in first.targets):
+        return True
+    try:
+        scene_of(recordings)
+    except (SceneError, RecordingError, CaromError):
+        return True
+    return False
+
+
+def parameter_names(text: str | None) -> tuple[str, ...] | None:
+    """Names from a comma-separated list; `table-ii` stands for the few-shot paper's eight."""
+    if text is None:
+        return None
+    names = tuple(n.strip() for n in text.split(",") if n.strip())
+    return tuple(dict.fromkeys(m for n in names for m in (TABLE_II if n == "table-ii" else (n,))))
+
+
+def identify_free(
+    recordings: Recordings, *, method: str = "cma", names: Sequence[str] | None = None,
+    fixed: Mapping[str, float] | None = None, fit: int | None = None, seed: int = 0, threads: int = 0,
+    progress: Progress | None = None,
+) -> list[Calibrated]:  # fmt: skip
+    """Identify every group of recordings that share their bodies; what the fit does not use tests it."""
+    if method not in METHODS:
+        raise CaromError(f"recordings of free bodies: {unknown_name('method', method, METHODS)}")
+    told = progress or (lambda what, done, total: None)
+    found = []
+    for rows in groups(recordings):
+        every, _ = motions_of(recordings, rows)
+        trained, tested = _split(every, MOST if fit is None else fit, seed)
+        identification, model = identify_motions(
+            trained, method=method, names=names, fixed=fixed, seed=seed, threads=threads,
+            progress=partial(told, f"identify: {method}, {every.names[0]}"),
+        )  # fmt: skip
+        if tested is not None:
+            motion = model.predict(tested, threads=threads)
+            position, angle = (e[0] for e in trajectory_errors(tested, motion))
+            loss = position + angle
+            errors = Errors(float(loss.mean()), float(np.median(position)), float((loss < 0.1).mean()), len(tested))
+            words = f"{len(tested)} recordings that the fit has not seen"
+            extra = {**identification.extra, "errors_held_out": {
+                "equation_1": float(loss.mean()), "position_percent": 100 * float(position.mean()),
+                "rotation_deg": float(np.degrees(angle).mean()),
+            }}  # fmt: skip
+            identification = replace(identification, held_out=errors, held_out_by=words, extra=extra)
+        found.append(Calibrated(identification, model, trained, tested))
+    return found
+
+
+def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None]:
+    """Recordings to fit, drawn by the seed, and up to `TESTED` others."""
+    if fit < 1:
+        raise CaromError(f"--fit must be at least 1, got {fit}")
+    order = np.random.default_rng(seed).permutation(len(every))
+    rest = order[fit : fit + TESTED]
+    return every[np.sort(order[:fit])], every[np.sort(rest)] if len(rest) else None
+
+
+def write_calibrated(out: Path, calibrated: Calibrated) -> list[Path]:
+    """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder."""
+    from carom.report.identified import identified_page
+
+    out.mkdir(parents=True, exist_ok=True)
+    trained, model = calibrated.trained, calibrated.model
+    engine = FreeBatch(trained.scene, tuple(FREE[name] for name in model.values), period=trained.period)
+    spec = engine.spec_with(dict(model.values))
+    spec.compile()
+    text = spec.to_xml()
+    xml = out / "calibrated.xml"
+    atomically(xml, lambda file: file.write(text.encode()))
+    shown = trained if calibrated.tested is None else calibrated.tested
+    before, after = _before(shown), model.predict(shown)
+    page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
+    return [calibrated.identification.write(out), xml, page]
+
+
+def _before(motions: Motions) -> FreeMotion:
+    """The recordings in MuJoCo as it comes."""
+    return FreeBatch(motions.scene, (), period=motions.period).run(motions.starts, np.zeros((1, 0)), motions.samples)
+
+
+def facts(calibrated: Calibrated) -> dict[str, Any]:
+    """What a reader wants beside the parameters: errors before, after and on unseen recordings; the contact."""
+    extra = calibrated.identification.extra
+
+    def words(errors: Mapping[str, float]) -> str:
+        return f"{errors['position_percent']:.1f} % of the width, {errors['rotation_deg']:.1f} deg"
+
+    found = {"before": words(extra["errors_before"]), "after": words(extra["errors_after"])}
+    if "errors_held_out" in extra:
+        found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
+    found["restitution"] = f"{extra['restitution']:.2f}"
+    found["contact time"] = f"{1000 * extra['contact_time_s']:.1f} ms"
+    return found

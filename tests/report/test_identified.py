@@ -1,0 +1,132 @@
+"""The page of an identification: what it says, that it stands alone, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from carom.errors import CaromError
+from carom.identify.motions import Motions
+from carom.identify.result import Errors, Estimate, Identification
+from carom.report.identified import correlation_map, error_pairs, identified_page, motion_rows
+from carom.scenes.free import toss_scene
+from carom.scenes.free_batch import FreeMotion, FreeStarts
+
+COUNT, SAMPLES = 5, 30
+GREATER = np.array([0.01, 0.02, 0.03, 0.04, 0.05])  #: [m] by which "after" is off, per recording
+
+
+def _motions() -> Motions:
+    rng = np.random.default_rng(0)
+    time = np.arange(SAMPLES) / 100
+    position = np.zeros((COUNT, SAMPLES, 1, 3))
+    position[..., 0, 2] = 0.2 - time
+    position[..., 0, 0] = rng.uniform(0.5, 1, (COUNT, 1)) * time
+    position[0, -6:] = np.nan  # a shorter recording
+    quaternion = np.tile([1.0, 0, 0, 0], (COUNT, SAMPLES, 1, 1))
+    none = np.zeros((COUNT, 1, 3))
+    starts = FreeStarts.known(position[:, 0], quaternion[:, 0], none, none)
+    names = tuple(f"<toss>_{i}.csv" for i in range(COUNT))
+    still, turn = np.zeros((COUNT, 3)), np.zeros((COUNT, 3, 3))
+    return Motions(toss_scene(), names, 0.01, starts, position, quaternion, still, turn, np.ones(COUNT))
+
+
+def _off(motions: Motions, by: np.ndarray, angle: float) -> FreeMotion:
+    """A simulation that is off sideways by so much [N] m, and turned about z by an angle [rad]."""
+    position = np.nan_to_num(motions.position, nan=0.0) + by[:, None, None, None] * np.array([0.0, 1.0, 0.0])
+    turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
+    return FreeMotion(position, np.broadcast_to(turned, motions.quaternion.shape), np.zeros(COUNT, dtype=bool), 0.0)
+
+
+def _identification(**extra: object) -> Identification:
+    errors = Errors(0.1, 0.05, 0.8, COUNT)
+    why = "read off the recordings directly, without a search"
+    made = (
+        Estimate("friction", 0.2, "1", 0.15, 0.25, (0.0, 1.0), "identified", "its 90 % interval covers 10 %"),
+        Estimate("stiffness", 51657.9, "1/s^2", 2e4, 1e5, (200.0, 3e5), "weakly identified", "too few bounces"),
+        Estimate("gravity", 9.6, "m/s^2", 9.5, 9.7, (9.2, 10.2), "identified", why),
+    )
+    return Identification(
+        "cma", "toss", made, errors, errors, "leave-one-out", 10, 1, 2.0, 7, extra=extra, notes=("n1",)
+    )
+
+
+EXTRA = {
+    "restitution": 0.31, "contact_time_s": 0.0042, "sides": {"<toss>_0.csv": "+x", "<toss>_1.csv": "-z"},
+    "correlations": {"names": ["friction", "stiffness"], "matrix": [[1.0, -0.42], [-0.42, 1.0]]},
+    "restarts": [{"friction": 0.19, "stiffness": 4e4}, {"friction": 0.33, "stiffness": 6e4}],
+}  # fmt: skip
+
+
+def test_the_page_says_everything_and_loads_nothing(tmp_path: Path) -> None:
+    motions = _motions()
+    after, before = _off(motions, GREATER, 0.1), _off(motions, 3 * GREATER, 0.5)
+    path = identified_page(tmp_path / "page.html", _identification(**EXTRA), motions, after, before)
+    html = path.read_text(encoding="utf-8")
+    text = re.sub(r"<script.*?</script>", "", html, flags=re.S)
+    assert not re.findall(r'(?:src|href)="(?!#)', text)
+    # means of 10, 20 .. 50 % of a width of 0.1 m, and of 0.1 rad
+    for mean in ("30.0 %", "5.7°", "90.0 %"):
+        assert f"<strong>{mean}</strong>" in text, mean
+    for said in ("51700", "weakly identified", "too few bounces", "0.31", "4.2 ms", "+x: &lt;toss&gt;_0", "n1",
+                 "cma, 7", "gravity 9.6 m/s^2", "mujoco", "leave-one-out", "0.33"):  # fmt: skip
+        assert said in text, said
+    assert "<toss>_1" not in text
+
+
+@pytest.mark.parametrize(
+    ("fitted", "said"),
+    [(COUNT, "These recordings were used"), (2, "2 of these recordings were used"), (0, "None of these recordings")],
+)
+def test_the_page_says_whether_the_fit_saw_what_it_shows(tmp_path: Path, fitted: int, said: str) -> None:
+    motions = _motions()
+    names = [*motions.names[:fitted], *(["other.csv"] if not fitted else [])]
+    off = _off(motions, GREATER, 0.1)
+    path = identified_page(tmp_path / "page.html", _identification(recordings=names), motions, off, off)
+    assert said in path.read_text(encoding="utf-8")
+
+
+def test_bars_are_eq_1_in_the_order_of_the_error_and_show_the_mean() -> None:
+    motions = _motions()
+    figure = error_pairs(motions, _off(motions, GREATER[::-1], 0.1), _off(motions, GREATER, 0.5))
+    before, after = figure.data[0], figure.data[1]
+    assert (before.name, after.name) == ("before", "after")
+    np.testing.assert_allclose(after.y, [10, 20, 30, 40, 50])
+    np.testing.assert_allclose(before.y, [50, 40, 30, 20, 10])
+    assert after.x[0] == "<toss>_4"
+    np.testing.assert_allclose(figure.data[3].y, np.degrees(0.1))
+    assert "mean 30" in [a.text for a in figure.layout.annotations]
+
+
+def test_motion_goes_from_the_best_to_the_worst_and_ends_with_the_recording() -> None:
+    motions = _motions()
+    figure = motion_rows(motions, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
+    titles = [a.text for a in figure.layout.annotations]
+    assert len(titles) == 4
+    assert titles[0].startswith("<b>best</b>: <toss>_0")
+    assert "worst" in titles[-1]
+    heights = [t for t in figure.data if t.name == "real" and t.xaxis == "x"]
+    assert len(heights[0].x) == SAMPLES - 6
+    angles = [t for t in figure.data if t.xaxis == "x3"]
+    np.testing.assert_allclose([t.y[3] for t in angles], np.degrees([0.5, 0.1]))
+
+
+def test_without_orientation_there_is_no_panel_for_rotation() -> None:
+    motions = _motions()
+    blind = replace(motions, quaternion=np.full_like(motions.quaternion, np.nan))
+    figure = error_pairs(blind, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
+    assert len(figure.data) == 2
+
+
+def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
+    motions = _motions()
+    good = _off(motions, GREATER, 0.1)
+    short = FreeMotion(good.position[:, :-1], good.quaternion[:, :-1], good.failed, 0.0)
+    with pytest.raises(CaromError, match=r"before: expected one rollout of 30 samples for each of 5 recordings"):
+        identified_page(tmp_path / "page.html", _identification(), motions, good, short)
+    with pytest.raises(CaromError, match="square matrix for 2 parameters"):
+        correlation_map(["a", "b"], [[1.0]])
