@@ -51,8 +51,9 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/carom bench routes
 ifneq ($(strip $(DATA)),)
 	$(BIN)/carom bench robot-hits --data $(DATA)/robot_hits
+	$(BIN)/carom bench toss --data $(DATA)/cube_toss/recordings
 else
-	@echo "robot-hits was not run: it needs real recordings (make bench DATA=FOLDER, or set CAROM_DATA)"
+	@echo "robot-hits and toss were not run: they need real recordings (make bench DATA=FOLDER, or set CAROM_DATA)"
 endif
 
 docs: $(VENV)/.installed-core

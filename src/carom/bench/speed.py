@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
+from carom.bench.identification_speed import identification_speed
 from carom.bench.planning import SHAPES, hybrid_of, learned
 from carom.bench.results import Results, new_results, summarise
 from carom.distill.frames import contact_frames
@@ -46,6 +47,7 @@ def run(
         for shape in SHAPES
         for draw in range(draws)
     ]
+    work += [(f"identification/{draw}", partial(_identification, seed + draw, threads)) for draw in range(draws)]
     values, seconds = run_pieces(pieces, work, progress)
     return new_results(
         "speed",
@@ -59,9 +61,23 @@ def run(
             f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
             "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines, "
             "infos and new episodes included.",
+            "identification: 8 simulated tosses, until Eq. 1 is the same: Carom's search (all cores) against plain "
+            "CMA-ES over one-thread mujoco.rollout, in the same run; a ratio of 12 means that the latter was stopped.",
             "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
         ),
     )
+
+
+def _identification(seed: int, threads: int) -> Rows:
+    """The identification of 8 tosses, ours and plain."""
+    found = identification_speed(seed, threads)
+    setting = "identification, 8 tosses"
+    return [
+        {"setting": setting, "method": "carom", "metric": "seconds", "value": found["carom-s"]},
+        {"setting": setting, "method": "plain-cma", "metric": "seconds", "value": found["plain-cma-s"]},
+        {"setting": setting, "method": "carom", "metric": "times-faster", "value": found["ratio"]},
+        {"setting": setting, "method": "engine", "metric": "share", "value": found["engine-share"]},
+    ]
 
 
 def _shape(shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> Rows:

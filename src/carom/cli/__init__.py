@@ -13,7 +13,7 @@ from carom.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
-    "Stages, in the order in which data flows: check -> identify -> scale | distill -> adapt -> predict -> "
+    "Stages, in the order in which data flows: check -> identify (suggest) -> scale | distill -> adapt -> predict -> "
     "plan | train -> rollout; evaluate.",
     no_args_is_help=True,
     add_completion=False,
