@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
 from carom.bench.routes import METHODS, REALITIES, TOGETHER, _preset, _widened, jobs
+from carom.loop import ALL_SETTINGS
 
 
 def test_every_simulator_is_trained_in_with_every_seed_and_the_papers_preset_once():
@@ -14,6 +15,13 @@ def test_every_simulator_is_trained_in_with_every_seed_and_the_papers_preset_onc
     for method in METHODS:
         assert {d for on, m, d, preset in found if (on, m, preset) == (REALITIES[0], method, "fast")} == {0, 1, 2}
     assert {m for _, m, _, preset in found if preset == "paper"} == {"hybrid", "mujoco"}
+    for easier in REALITIES[1:]:
+        assert [(m, d) for on, m, d, _ in found if on == easier] == [("hybrid", 0), ("mujoco", 0)]
+
+
+def test_every_reality_is_a_stand_in_and_the_first_the_one_made_harder():
+    assert set(REALITIES) <= set(ALL_SETTINGS)
+    assert REALITIES[0] == "nylon-padded"
 
 
 def test_the_papers_preset_updates_once_for_each_transition():

@@ -9,8 +9,21 @@ import yaml
 
 from carom.errors import CaromError, SceneError
 from carom.loop import SETTINGS, SHAPES, Effects, Mocap, sample_commands, standin
+from carom.loop.settings import HARDER
+from carom.loop.slide import RISE_SPEED
 from carom.recordings import read
 from carom.state import StrikeCommands, rotate, wrap_angle
+
+#: where one strike of seed 2 leaves the block of seed 1 [m, m, rad]
+RESTS = {
+    "resin-high": (0.00587691, 0.01496716, 0.39508834),
+    "resin-low": (0.02392611, 0.01536992, 0.60444264),
+    "nylon-high": (0.00830522, 0.01444252, 0.53290753),
+    "nylon-low": (0.02908265, 0.01586415, 0.86501239),
+    "petg-cf-high": (0.00186073, 0.01460482, 0.41195638),
+    "petg-cf-low": (0.01648816, 0.01495820, 0.61024403),
+    "nylon-oiled": (0.04881757, 0.01873985, 1.17114495),
+}
 
 
 def commands_for(reality, count, seed=0, **options):
@@ -261,6 +274,43 @@ def test_on_an_oiled_table_friction_grows_with_the_slip():
         assert distance == pytest.approx(whole, rel=1e-4)
     plain = slide(footprint(outline, (0.0, 0.0), 0.03), np.zeros((3, 3)), start, 0.1).pose[:, -1, 0]
     np.testing.assert_allclose(plain, speeds**2 / (0.2 * GRAVITY), rtol=1e-6)
+
+
+def test_pads_at_both_ends_take_their_share_of_the_restitution_and_the_middle_none():
+    setting = HARDER["nylon-padded"]
+    reality = standin("nylon-padded", "square", effects=replace(Effects.none(), pads=setting.effects.pads), seed=0)
+    places = np.array([[0.04, 0.0], [-0.04, 0.0], [0.0, 0.04], [0.0, -0.04]])
+    speed = 0.5  # at which the setting states its restitution; blows through the centre by a striker nothing stops
+    blows = StrikeCommands(places, -speed * places / 0.04, np.zeros((4, 3)))
+    post = np.linalg.norm(reality.truth(blows, seed=0).post[:, :2], axis=1)
+    bare, padded = setting.restitution, setting.restitution * (1 - setting.effects.pads)
+    np.testing.assert_allclose(post / speed - 1, [padded, padded, bare, bare], atol=1e-9)
+    # along a semi-cylinder's arc it changes smoothly: no step that ten strikes could miss
+    around = np.linspace(0, np.pi, 181)
+    e = reality._restitution(np.stack([np.cos(around), np.sin(around)], axis=-1), np.full(181, speed))
+    assert np.abs(np.diff(e)).max() < 0.02 * bare
+    assert e.min() == pytest.approx(padded)
+
+
+def test_the_padded_block_differs_from_its_nylon_in_pads_and_ground_only():
+    padded, plain = HARDER["nylon-padded"], SETTINGS["nylon-low"]
+    same = {name: getattr(plain, name) for name in ("name", "ground", "ground_friction", "ground_rise", "effects")}
+    assert replace(padded, **same) == plain
+    assert replace(padded.effects, pads=0.0) == plain.effects
+    at_one = padded.ground_friction * (1 + padded.ground_rise * (1 - np.exp(-1.0 / RISE_SPEED)))
+    assert (padded.ground_friction, round(at_one, 2)) == (0.015, 0.09)
+
+
+def test_the_papers_settings_have_no_pads_and_stay_as_they_were():
+    """Committed figures rest on them."""
+    where = {}
+    for name, setting in {**SETTINGS, "nylon-oiled": HARDER["nylon-oiled"]}.items():
+        assert setting.effects.pads == 0
+        reality = standin(name, seed=1)
+        where[name] = reality.truth(commands_for(reality, 3), seed=2).rest[2]
+    assert set(where) == set(RESTS)
+    for name, rest in where.items():
+        np.testing.assert_allclose(rest, RESTS[name], atol=1e-7, err_msg=name)
 
 
 @pytest.mark.parametrize("shape", list(SHAPES))

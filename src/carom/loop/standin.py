@@ -226,7 +226,8 @@ class StandIn:
         # Two harmonics with weights that add to one: together never more than the stated variation.
         wave = 0.6 * np.cos(around - self._phases[0]) + 0.4 * np.cos(2 * around - self._phases[1])
         e0 = self.setting.restitution * (1 + self.effects.restitution_variation * wave)
-        return restitution_at(speed, e0=e0, exponent=self.setting.restitution_exponent)
+        soft = 1 - self.effects.pads * np.cos(around) ** 2  # most at the two ends, nothing in the middle
+        return soft * restitution_at(speed, e0=e0, exponent=self.setting.restitution_exponent)
 
     def _dragged(self, velocity: Array, ground: Array, duration: float) -> Array:
         """Velocity [N, 3] at separation, after the ground has dragged for the second half of the contact.
