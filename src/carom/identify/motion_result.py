@@ -124,14 +124,16 @@ def _fit(found: Found, seed: int) -> trust.Fit:
     )
 
 
-def intervals(fit: trust.Fit, seed: int) -> tuple[Array, Array]:
+def intervals(fit: trust.Fit, seed: int, restarts: Array | None = None) -> tuple[Array, Array]:
     """90 % intervals [A] in unit space: the wider of curvature and of bootstrap draws of the recordings.
 
-    With few recordings a spread is itself uncertain: Student's factor has one freedom less than there are recordings.
+    Added to it is how far searches from other starts [S, A] ended from each other and from the optimum. With few recordings a spread is itself uncertain: Student's factor has one freedom less than there are recordings.
     """
     curved = np.sqrt(np.diag(trust.covariance(fit)))
     drawn = bootstrap(fit, seed)
     spread = np.maximum(curved, drawn.std(axis=0)) if len(drawn) else curved
+    if restarts is not None and len(restarts):
+        spread = np.sqrt(spread**2 + np.concatenate([restarts, fit.unit[None]]).var(axis=0, ddof=1))
     freedom = max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
     reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * spread
     return np.clip(fit.unit - reach, 0.0, 1.0), np.clip(fit.unit + reach, 0.0, 1.0)
@@ -165,7 +167,7 @@ def _identification(
     problem, looked_for = found.problem, found.problem.parameters
     parameters = [*looked_for, *(FREE[n] for n in dead)]
     made = trust.estimates(
-        parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=intervals(fit, seed)
+        parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=intervals(fit, seed, found.restarts)
     )  # fmt: skip
     made = (
         *made,

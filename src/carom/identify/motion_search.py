@@ -14,7 +14,7 @@ from carom.identify.motion_problem import MotionProblem
 from carom.identify.motions import Motions
 from carom.identify.sides import is_cube
 from carom.recordings.starts import matrices
-from carom.scenes.free import DIRECT, FREE, free_parameters, resolved, timestep
+from carom.scenes.free import DIRECT, FREE, PAD_HEIGHT, free_parameters, resolved, timestep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -38,6 +38,10 @@ class Budget:
     sides: int = 30  #: short motions
     last: int = 20  #: whole recordings
     population: int = 14
+
+    def __post_init__(self) -> None:
+        if min(self.first, self.sides, self.last) < 1 or self.population < 4:
+            raise CaromError(f"a search needs a generation in each stage and a population of 4 at least, got {self}")
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ def read_off(motions: Motions, names: Sequence[str]) -> dict[str, tuple[float, f
         height = motions.position[:, :, 0, 2] - motions.scene.ground_height
         rest = [float(np.median(row[np.isfinite(row)][-5:])) for row in height if np.isfinite(row).sum() > 5]
         scale = np.array(rest) / (body.shape.size[2] / 2)
+        if "face_friction" in names:  # its faces are simulated a hair prouder than its edges
+            scale = scale / (1 + 2 * PAD_HEIGHT)
         level = scale[np.abs(scale - 1) < 0.06]  # on its face, not on an edge and not in the air
         if len(level):
             found["length_scale"] = (float(np.median(level)), _standard_error(level, floor=0.005))
@@ -128,9 +134,17 @@ def held_and_looked_for(
 ) -> tuple[tuple[Parameter, ...], dict[str, tuple[float, float]]]:
     """Parameters to search, and those read off (value, standard error)."""
     names = tuple(default_names(motions) if names is None else names)
-    for name in fixed or {}:
+    for name, value in (fixed or {}).items():
         if name not in FREE:
             raise CaromError(unknown_name("parameter", name, FREE))
+        if not np.isfinite(value) or (FREE[name].log and value <= 0):
+            sort = "positive" if FREE[name].log else "finite"
+            raise CaromError(
+                f"fixed parameter '{name}' must be a {sort}, finite number [{FREE[name].unit}], got {value}"
+            )
+    if (fixed or {}).get("com_offset"):
+        raise CaromError("com_offset can be looked for, or held at 0: its side is found together with its size")
+    free_parameters([*names, *(fixed or {})])
     wanted = free_parameters([name for name in names if name not in (fixed or {})])
     if "com_offset" in names and not is_cube(motions.scene.bodies[0]):
         raise CaromError("com_offset is for cubes, whose sides look alike; use com_x, com_y and com_z for other bodies")

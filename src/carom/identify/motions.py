@@ -13,7 +13,7 @@ from carom.recordings.geometry import lowest_point
 from carom.recordings.ground import is_tossed
 from carom.recordings.starts import Start, find_start
 from carom.recordings.trajectory import Recordings, Trajectory
-from carom.scenes.free import FreeScene
+from carom.scenes.free import FreeScene, timestep
 from carom.scenes.free_batch import FreeMotion, FreeStarts
 from carom.scenes.shapes import Body
 from carom.state import Array
@@ -169,10 +169,16 @@ def _stacked(scene: FreeScene, used: Sequence[Trajectory], starts: Sequence[Star
     def stack(field: str) -> Array:
         return np.array([getattr(start, field) for start in starts])
 
+    velocity = stack("velocity")
+    if not scene.planar:
+        # the engine's step updates velocity before position: half a step of gravity keeps a flight on its parabola
+        flying = np.array([[is_tossed(t, name) for name in bodies] for t in used])
+        velocity[..., 2] += 0.5 * timestep(period) * gravity * flying
+
     return Motions(
         scene=scene, names=tuple(t.name for t in used), period=period,
         starts=FreeStarts(
-            position=stack("position"), quaternion=stack("quaternion"), velocity=stack("velocity"), spin=stack("spin"),
+            position=stack("position"), quaternion=stack("quaternion"), velocity=velocity, spin=stack("spin"),
             position_by_com=stack("position_by_com"), velocity_by_com=stack("velocity_by_com"),
             position_by_gravity=stack("position_by_gravity"), velocity_by_gravity=stack("velocity_by_gravity"),
             gravity=gravity,

@@ -82,6 +82,8 @@ def _body(trajectory: Trajectory, name: str, index: int, rows: slice, gravity: f
     position = trajectory.position_world[name][rows]
     quaternion = trajectory.quaternion_world[name]
     good = np.isfinite(position).all(axis=-1)
+    if quaternion is not None:
+        good &= np.isfinite(quaternion[rows]).all(axis=-1)
     if good.sum() < LEAST:
         raise RecordingError(f"{trajectory.path}: fewer than {LEAST} samples of '{name}' before the first contact")
     tau, position = time[good] - at, position[good]

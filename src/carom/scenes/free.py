@@ -258,6 +258,8 @@ def calibrated(scene: FreeScene, values: Mapping[str, float]) -> FreeScene:
         inertia = inertia_of(body) * stretch
         com = np.array(body.com or (0.0, 0.0, 0.0)) * scale
         com = com + [float(values.get(f"com_{axis}", 0.0)) for axis in "xyz"]
+        if body is scene.bodies[0]:
+            com[0] += float(values.get("com_offset", 0.0))  # the side that is heavy is called x here
         principal = (float(inertia[0]), float(inertia[1]), float(inertia[2]))
         centre = (float(com[0]), float(com[1]), float(com[2]))
         bodies.append(replace(body, shape=shape, mass=mass, inertia=principal, com=centre))

@@ -134,14 +134,27 @@ class FreeBatch:
                 pair.friction[2] = values["torsional_friction"]
             if "rolling_friction" in values:
                 pair.friction[3:5] = values["rolling_friction"]
-            if "stiffness" in values:
-                pair.solref = [-values["stiffness"], -values.get("damping", FREE["damping"].default)]
-            elif "time_constant" in values:
-                pair.solref = [values["time_constant"], values.get("damping_ratio", 1.0)]
+            for forms, sign in ((("stiffness", "damping"), -1.0), (("time_constant", "damping_ratio"), 1.0)):
+                if set(forms) & values.keys():
+                    pair.solref = [sign * values.get(name, FREE[name].default) for name in forms]
             for i, name in enumerate(_SOLIMP):
                 if name in values:
                     pair.solimp[i] = values[name]
+        self._lean_and_round(spec, values)
         return spec
+
+    def _lean_and_round(self, spec: mujoco.MjSpec, values: Mapping[str, float]) -> None:
+        """The ground's lean and the rounding of edges, in a spec."""
+        if {"tilt_x", "tilt_y"} & values.keys():
+            lean = np.array([1.0, -values.get("tilt_y", 0.0) / 2, values.get("tilt_x", 0.0) / 2, 0.0])
+            spec.geom("ground").quat = lean / np.linalg.norm(lean)
+        if radius := values.get("edge_radius", 0.0):
+            for body in self.scene.bodies:
+                if body.shape is not None and body.shape.kind == "box":
+                    spec.geom(body.name).size = np.asarray(spec.geom(body.name).size) - radius
+            for pair in spec.pairs:
+                if "_face_" not in pair.name:
+                    pair.margin = radius * (1.0 if "ground-" in pair.name else 2.0)
 
     def _prepare(self, count: int) -> Batch:
         if self._batch is None or self._batch.nsim != count:

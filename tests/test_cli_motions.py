@@ -1,0 +1,87 @@
+"""`carom identify` on tosses, as a user types it: files, JSON, and one line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import mujoco
+import pytest
+
+from carom.cli import main
+from carom.identify import motion_search
+from carom.identify.motion_search import Budget
+from free_recordings import TRUTH, tosses_folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tosses_folder(tmp_path_factory.mktemp("tosses"), 6, seed=1)
+
+
+@pytest.fixture
+def carom(monkeypatch, capsys):
+    """The command in this process, with a search that ends soon: exit code, stdout and stderr."""
+    monkeypatch.setattr(motion_search, "Budget", lambda: Budget(first=2, sides=4, last=2, population=6))
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["carom", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+def test_a_folder_of_tosses_becomes_a_calibrated_scene(carom, folder, tmp_path):
+    out = tmp_path / "out"
+    code, said, err = carom("identify", folder, "--fit", 4, "--out", out, "--threads", 1, "--json", "-")
+    assert code == 0, err
+    found = json.loads(said)  # stdout holds the JSON and nothing else
+    assert set(found["parameters"]) == set(TRUTH)
+    assert {p.name for p in out.iterdir()} == {"parameters.yaml", "calibrated.xml", "report.html"}
+    model = mujoco.MjModel.from_xml_path(str(out / "calibrated.xml"))
+    gravity = found["parameters"]["gravity"]["value"]
+    assert model.opt.gravity[2] == pytest.approx(-gravity, rel=1e-6)
+    assert gravity == pytest.approx(TRUTH["gravity"], rel=0.02)
+    assert model.npair == 4  # the cube, and its three pairs of faces
+    assert (out / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_a_table_is_printed_with_units_intervals_and_errors(carom, folder):
+    code, said, err = carom(
+        "identify", folder, "--fit", 3, "--parameters", "friction,gravity", "--fix", "stiffness=12000", "--fix",
+        "damping=90", "--threads", 1,
+    )  # fmt: skip
+    assert code == 0, err
+    for words in ("cma", "90 % interval", "m/s^2", "3 unseen recordings", "restitution", "given"):
+        assert words in said, words
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (("--method", "grid"), "recordings of free bodies: unknown method 'grid'"),
+        (("--method", "cmaes"), "unknown method 'cmaes' (did you mean 'cma'?)"),
+        (("--fix", "friction"), "--fix: expected NAME=VALUE with a number, got 'friction'"),
+        (("--fix", "friction=low"), "--fix: expected NAME=VALUE with a number, got 'friction=low'"),
+        (("--fix", "mu=0.2"), "unknown parameter 'mu'"),
+        (("--parameters", "frction"), "unknown parameter 'frction' (did you mean 'friction'?)"),
+        (("--parameters", "stiffness,damping_ratio"), "stiffness and damping are one form of solref"),
+        (("--fit", "0"), "--fit must be at least 1, got 0"),
+        (("--parameters", "mass_scale"), "none of these changes the outcome"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_code_two(carom, folder, wrong, message):
+    code, said, err = carom("identify", folder, *wrong)
+    assert code == 2
+    assert message in err
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("carom: ")
+    assert message in last
+    assert "Traceback" not in err
+    assert not said
