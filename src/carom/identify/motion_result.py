@@ -127,7 +127,8 @@ def _fit(found: Found, seed: int) -> trust.Fit:
 def intervals(fit: trust.Fit, seed: int, restarts: Array | None = None) -> tuple[Array, Array]:
     """90 % intervals [A] in unit space: the wider of curvature and of bootstrap draws of the recordings.
 
-    Added to it is how far searches from other starts [S, A] ended from each other and from the optimum. With few recordings a spread is itself uncertain: Student's factor has one freedom less than there are recordings.
+    Added to it is how far searches from other starts [S, A] ended from each other and from the optimum. With few
+    recordings a spread is itself uncertain: Student's factor has one freedom less than there are recordings.
     """
     curved = np.sqrt(np.diag(trust.covariance(fit)))
     drawn = bootstrap(fit, seed)
