@@ -61,13 +61,14 @@ def run(
             f"means over {TESTED} unseen tosses of the time mean from 3 samples before the first possible contact; "
             f"mean and standard deviation over {draws} draws of the tosses that were fitted.",
             "published-...: fitted to all tosses by others, with other code. mujoco-sysid: mujoco.sysid as it comes, "
-            "started at friction 0.3: of eight variants tried on one draw, starts at MuJoCo's own 1 ended worse. mujoco-table-ii: the few-shot paper's eight "
+            "started at friction 0.3: of eight variants tried on one draw, starts at MuJoCo's own 1 ended worse. "
+            "mujoco-table-ii: the few-shot paper's eight "
             f"parameters, by Carom's search. {' and '.join(SLOW)}: first draw only.",
             "carom-...: edge and face friction, stiffness, damping, inertia, off-centre mass; lengths and free fall "
             "read off. The cube's mass lies 5 to 7 mm off its middle, and which face that is, is named anew from one "
             "series of recordings to the next: for an unseen toss it is inferred from its flight alone.",
-            "The stages of Carom's search were chosen among about a dozen variants while looking at errors of unseen tosses "
-            "of this set, partly of the same draws: expect somewhat more on tosses of another set.",
+            "The stages of Carom's search were chosen among about a dozen variants while looking at errors of unseen "
+            "tosses of this set, partly of the same draws: expect somewhat more on tosses of another set.",
             f"{LEFT}: the same with one thing changed. side-known: the heavy side chosen by the whole unseen toss "
             "(not a prediction). mass-as-declared, lengths-as-declared: not identified. start-noise: the calibrated "
             "MuJoCo against itself, starts changed by what flights and resting poses scatter.",
