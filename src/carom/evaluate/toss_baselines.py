@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,10 +19,8 @@ import numpy as np
 from carom.errors import CaromError, unknown_name
 from carom.identify.motions import Motions, equation_1
 from carom.scenes.free import FREE, TABLE_II, FreeScene, free_parameters
-from carom.scenes.free_batch import FreeBatch, FreeMotion, FreeStarts
-from carom.scenes.parameters import Parameter
+from carom.scenes.free_batch import FreeBatch, FreeEngine, FreeMotion
 from carom.simulate.brax_free import PIPELINES, BraxFree, brax_parameters, first_states
-from carom.state import Array
 
 Progress = Callable[[str, int, int], None]
 
@@ -51,22 +49,12 @@ class Published:
 PUBLISHED = (Published("Drake", 13.5, 16.5), Published("Bullet", 14.9, 16.5), Published("MuJoCo", 25.1, 21.7))
 
 
-class Engine(Protocol):
-    """What rolls out free bodies: `FreeBatch`, `BraxFree`."""
-
-    scene: FreeScene
-    parameters: tuple[Parameter, ...]
-    period: float
-
-    def run(self, starts: FreeStarts, values: Array, samples: int) -> FreeMotion: ...
-
-
 @dataclass(frozen=True)
 class Fitted:
     """An engine with the values that a baseline found: call it with other recordings of the same bodies."""
 
     name: str
-    engine: Engine
+    engine: FreeEngine
     values: Mapping[str, float]  #: by name of the parameter
     loss: float  #: mean of Eq. 1 over the recordings it learned from
     candidates: int  #: simulated on all of these; 0: nothing was fitted
@@ -98,7 +86,7 @@ def default_mujoco(scene: FreeScene, period: float, *, threads: int = 1) -> Free
 
 
 def fit_by_cma(
-    engine: Engine, train: Motions, *, name: str, generations: int, seed: int, progress: Progress | None = None
+    engine: FreeEngine, train: Motions, *, name: str, generations: int, seed: int, progress: Progress | None = None
 ) -> Fitted:
     """Plain CMA-ES on the mean of Eq. 1 over the recordings, from the middle of the bounds; the best candidate seen."""
     from cmaes import CMA
@@ -213,7 +201,7 @@ def _by_sysid(train: Motions, seed: int, progress: Progress | None) -> Fitted:
     return _scored("mujoco-sysid", engine, values, train, perf_counter() - before)
 
 
-def _scored(name: str, engine: Engine, values: Mapping[str, float], train: Motions, seconds: float) -> Fitted:
+def _scored(name: str, engine: FreeEngine, values: Mapping[str, float], train: Motions, seconds: float) -> Fitted:
     """A fit with its loss on the recordings it learned from."""
     motion = Fitted(name, engine, values, np.nan, 0, seconds)(train)
     return Fitted(name, engine, values, float(equation_1(train, motion).mean()), int(bool(values)), seconds)

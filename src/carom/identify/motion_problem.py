@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from carom.errors import CaromError
 from carom.identify.motions import Motions, frame_errors
 from carom.identify.sides import SIDES
-from carom.scenes.free import FreeScene
-from carom.scenes.free_batch import FreeBatch, FreeMotion, Keep
+from carom.scenes.free import FREE, FreeScene
+from carom.scenes.free_batch import FreeBatch, FreeMotion, FreeStarts, Keep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -45,18 +45,14 @@ class MotionProblem:
 
     @classmethod
     def of(
-        cls, motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, Parameter | float], *,
-        threads: int = 0, step: float | None = None,
+        cls, motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, float], *, threads: int = 0
     ) -> MotionProblem:  # fmt: skip
-        """Compile the engine for these parameters; `step` [s] is the engine's, for a coarse first look."""
-        from carom.scenes.free import FREE
-
-        values = {name: float(v.default if isinstance(v, Parameter) else v) for name, v in held.items()}
-        written = [*parameters, *(FREE[name] for name in values)]
+        """Compile the engine for these parameters."""
         if not parameters:
             raise CaromError("every parameter is held: nothing is left to identify")
-        engine = FreeBatch(motions.scene, written, period=motions.period, step=step, threads=threads)
-        return cls(motions, tuple(parameters), values, engine)
+        written = [*parameters, *(FREE[name] for name in held)]
+        engine = FreeBatch(motions.scene, written, period=motions.period, threads=threads)
+        return cls(motions, tuple(parameters), dict(held), engine)
 
     @property
     def scene(self) -> FreeScene:
@@ -80,7 +76,14 @@ class MotionProblem:
         count = len(self.motions)
         samples = self.motions.samples if samples is None else samples
         starts = self.motions.starts[np.tile(np.arange(count), len(values))]
-        motion = self.engine.run(starts, np.repeat(values, count, axis=0), samples, keep=keep)
+        return self._run(starts, np.repeat(values, count, axis=0), samples, keep)
+
+    def simulate_each(self, unit: Array) -> FreeMotion:
+        """Every recording [N] with a point of its own [N, A]."""
+        return self._run(self.motions.starts, self.values(unit), self.motions.samples)
+
+    def _run(self, starts: FreeStarts, values: Array, samples: int, keep: Keep | None = None) -> FreeMotion:
+        motion = self.engine.run(starts, values, samples, keep=keep)
         self.effort.rollouts += len(starts)
         self.effort.failures += int(motion.failed.sum())
         self.effort.engine_seconds += motion.engine_seconds
@@ -162,19 +165,16 @@ class MotionProblem:
 
     def best_sides(self, unit: Array) -> tuple[Array, Array]:
         """The side [N] that explains each recording best with one point [A], and all short errors [6, N]."""
-        errors = []
-        for side in SIDES:
-            turned = MotionProblem(
-                self.motions.with_sides(np.tile(side, (len(self.motions), 1))), self.parameters, self.held,
-                self.engine, self.effort,
-            )  # fmt: skip
-            errors.append(turned.errors(turned.simulate(unit, samples=self.short))[0])
-        return np.argmin(errors, axis=0), np.array(errors)
+        count = len(self.motions)
+        starts = self.motions.starts[np.tile(np.arange(count), len(SIDES))]
+        starts = replace(starts, side=np.repeat(SIDES, count, axis=0))
+        errors = self.errors(self._run(starts, self.values(unit), self.short))
+        return np.argmin(errors, axis=0), errors
 
     def with_sides(self, sides: Array) -> MotionProblem:
         """The same problem with these sides [N] of the mass."""
         motions = self.motions.with_sides(SIDES[np.asarray(sides, dtype=int)])
-        return MotionProblem(motions, self.parameters, self.held, self.engine, self.effort)
+        return replace(self, motions=motions)
 
 
 def rotation_vectors(one: Array, other: Array) -> Array:

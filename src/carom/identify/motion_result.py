@@ -119,9 +119,8 @@ def _fit(found: Found, seed: int) -> trust.Fit:
     plane = inverse @ design.T @ flat
     variance = float(((flat - design @ plane) ** 2).sum()) / max(len(points) - count - 1, 1) / flat.shape[1]
     jacobian = np.moveaxis(plane[1:].reshape(count, *residual.shape[1:]), 0, -1)
-    return trust.Fit(
-        found.unit, residual[0], jacobian, variance * inverse[1:, 1:], found.tried[:0], found.tried_loss[:0]
-    )
+    doubt = variance * inverse[1:, 1:]
+    return trust.Fit(found.unit, residual[0], jacobian, doubt, np.zeros((0, count)), np.zeros(0))
 
 
 def intervals(fit: trust.Fit, seed: int, restarts: Array | None = None) -> tuple[Array, Array]:
@@ -176,7 +175,7 @@ def _identification(
         *(_given(n, v) for n, v in fixed.items()),
     )
     motion = problem.simulate(found.unit[None])
-    held_out = _held_out(problem, fit, seed)
+    held_out = _held_out(problem, fit)
     covariance = trust.covariance(fit)
     std = np.sqrt(np.diag(covariance))
     restitution, contact_time = contact_character(values, problem.engine.step)
@@ -236,16 +235,13 @@ def _percent(motions: Motions, motion: FreeMotion) -> dict[str, float]:
     }
 
 
-def _held_out(problem: MotionProblem, fit: trust.Fit, seed: int) -> Errors | None:
+def _held_out(problem: MotionProblem, fit: trust.Fit) -> Errors | None:
     """Errors of recordings left out in turn, simulated with what the others alone would give."""
     count = len(problem.motions)
     if count < 3:
         return None
     points = np.array([trust.leave_out(fit, [i]) for i in range(count)])
-    motion = problem.simulate(points)
-    rows = np.arange(count) * count + np.arange(count)
-    alone = FreeMotion(motion.position[rows], motion.quaternion[rows], motion.failed[rows], 0.0)
-    return _errors(problem.motions, alone)
+    return _errors(problem.motions, problem.simulate_each(points))
 
 
 def contact_character(values: Mapping[str, float], step: float) -> tuple[float, float]:

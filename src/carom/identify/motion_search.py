@@ -51,8 +51,6 @@ class Found:
     problem: MotionProblem  #: with the sides that fit best
     unit: Array  #: [A]
     sides: Array | None  #: [N] index into `SIDES`; None: the mass is not looked for
-    tried: Array  #: [C, A] points tried on whole recordings
-    tried_loss: Array  #: [C] their losses
     restarts: Array  #: [S, A] where searches from other starts ended, before the last stage
 
 
@@ -167,18 +165,16 @@ def search(
         ends.append(_short(problem, budget, seed + 50 * restart))
         told((restart + 1) * (budget.first + budget.sides), total)
     _, unit, problem, sides = min(ends, key=lambda end: end[0])
-    kept: list[tuple[Array, Array]] = []
     if method == "least-squares":
-        tries = np.array([_least_squares(problem, start, kept) for start in _around(unit, seed)])
+        tries = np.array([_least_squares(problem, start) for start in _around(unit, seed)])
         unit = tries[int(np.argmin(problem.losses(tries)))]
     elif method == "surrogate":
-        unit = _surrogate(problem, unit, budget, seed, kept)
+        unit = _surrogate(problem, unit, budget, seed)
     else:
-        unit = Cma(problem, unit, 0.08, budget.population, seed, kept=kept).run(budget.last)
+        unit = Cma(problem, unit, 0.08, budget.population, seed).run(budget.last)
     unit = _by_distance(problem, unit)
     told(total, total)
-    tried, losses = (np.concatenate(column) for column in zip(*kept, strict=True))
-    return Found(problem, unit, sides, tried, losses, np.array([end[1] for end in ends]))
+    return Found(problem, unit, sides, np.array([end[1] for end in ends]))
 
 
 def _by_distance(problem: MotionProblem, unit: Array) -> Array:
@@ -243,11 +239,11 @@ class Cma:
 
     def __init__(
         self, problem: MotionProblem, unit: Array, sigma: float, population: int, seed: int, *, short: bool = False,
-        still: int | None = None, kept: list[tuple[Array, Array]] | None = None,
+        still: int | None = None,
     ) -> None:  # fmt: skip
         from cmaes import CMA
 
-        self.problem, self.short, self.still, self.kept = problem, short, still, kept
+        self.problem, self.short, self.still = problem, short, still
         self.count, self.population, self.unit = len(unit), population, np.array(unit)
         width = max(self.count, 2)  # the library wants two dimensions: one parameter gets one that nothing depends on
         mean = np.full(width, 0.5)
@@ -264,23 +260,19 @@ class Cma:
                 points[:, self.still] = self.unit[self.still]
             losses = self.problem.losses(points, short=self.short, early=not self.short)
             self._cma.tell([(z, float(v)) for z, v in zip(asked, losses, strict=True)])
-            if self.kept is not None:
-                self.kept.append((points, losses))
         mean = np.clip(self._cma.mean[: self.count], 0.0, 1.0)
         if self.still is not None:
             mean[self.still] = self.unit[self.still]
         return np.asarray(mean)
 
 
-def _least_squares(problem: MotionProblem, unit: Array, kept: list[tuple[Array, Array]]) -> Array:
+def _least_squares(problem: MotionProblem, unit: Array) -> Array:
     """`mujoco.minimize.least_squares` from a point [A]; the derivatives' rollouts are one batch."""
     from mujoco import minimize
 
     def residual(points: Array) -> Array:
         asked = np.clip(points.T, 0.0, 1.0)
-        found = problem.residuals(asked).reshape(len(asked), -1)
-        kept.append((asked, np.sqrt((found**2).mean(axis=-1))))
-        return np.asarray(found.T)
+        return np.asarray(problem.residuals(asked).reshape(len(asked), -1).T)
 
     bounds = [np.zeros(len(unit)), np.ones(len(unit))]
     out, _ = minimize.least_squares(
@@ -290,9 +282,7 @@ def _least_squares(problem: MotionProblem, unit: Array, kept: list[tuple[Array, 
     return np.asarray(np.clip(np.ravel(out), 0.0, 1.0))
 
 
-def _surrogate(
-    problem: MotionProblem, unit: Array, budget: Budget, seed: int, kept: list[tuple[Array, Array]]
-) -> Array:
+def _surrogate(problem: MotionProblem, unit: Array, budget: Budget, seed: int) -> Array:
     """A Gaussian process stands for the error of whole recordings: fitted to points around the best, asked for its
     minimum, corrected there, and again."""
     count = len(unit)
@@ -304,7 +294,6 @@ def _surrogate(
         spread = np.random.default_rng(seed + turn).random((share, count))
         fresh = np.clip(centre + reach * (2 * spread - 1), 0.0, 1.0)
         found = problem.losses(fresh)
-        kept.append((fresh, found))
         points, losses = np.concatenate([points, fresh]), np.concatenate([losses, found])
         centre = _lowest(points, np.log(losses), centre, reach, seed + turn)
         reach *= 0.6

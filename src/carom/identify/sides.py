@@ -58,11 +58,10 @@ class SideKnowledge:
 def learn_sides(motions: Motions, sides: Array, offset: float, gravity: float) -> SideKnowledge:
     """From training recordings whose sides [N] were found by their whole motion."""
     counts = np.bincount(np.asarray(sides, dtype=int), minlength=6).astype(float)
-    bare = SideKnowledge(offset, gravity, counts, 0.0)
     fall = np.array([0.0, 0.0, motions.starts.gravity - gravity])
     left = motions.strange - fall + np.einsum("nij,nj->ni", motions.strange_by_com, offset * SIDES[sides])
     excess = (left**2).mean(axis=-1) - motions.strange_std**2
     excess = excess[np.isfinite(excess)]
     # a handful of recordings says little about noise: half a dozen more of 0.1 m/s^2 are taken for granted
     noise = np.sqrt(max((float(np.maximum(excess, 0.0).sum()) + 6 * 0.1**2) / (len(excess) + 6), 1e-6))
-    return SideKnowledge(bare.offset, bare.gravity, bare.counts, float(noise))
+    return SideKnowledge(offset, gravity, counts, float(noise))
