@@ -1,79 +1,25 @@
-"""Recordings of simulated tosses of a cube with known parameters, as a tracker would see them."""
+"""Tosses of a cube with the parameters that these tests take for the truth."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from scipy.spatial.transform import Rotation
+from carom.bench import simulated_tosses
+from carom.bench.simulated_tosses import RATE, Tossed, starts_of_tosses
+from carom.recordings import write
 
-from carom.identify.motions import Motions, motions_of
-from carom.identify.sides import SIDES
-from carom.recordings import Ground, Recordings, Trajectory, write
-from carom.scenes.free import FreeScene, free_parameters, toss_scene
-from carom.scenes.free_batch import FreeBatch, FreeStarts
-from carom.state import Array
+__all__ = ["RATE", "TRUTH", "starts_of_tosses", "toss", "tosses_folder"]
 
-RATE = 148.0  #: [1/s] of the tracker
-SAMPLES = 110
-NOISE = (5e-5, float(np.radians(0.025)))  #: [m] and [rad] of each sample, per component
 TRUTH = {
     "friction": 0.25, "stiffness": 12_000.0, "damping": 90.0, "inertia_scale": 1.1, "com_offset": 0.006,
     "face_friction": 0.18, "length_scale": 0.98, "gravity": 9.65,
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Tossed:
-    """Some tosses, and what is true of them."""
-
-    recordings: Recordings
-    sides: Array  #: [N] index into `SIDES` of each toss's heavy side
-
-    @property
-    def motions(self) -> Motions:
-        """The tosses, ready to be identified."""
-        return motions_of(self.recordings)[0]
-
-
-def starts_of_tosses(count: int, rng: np.random.Generator, sides: Array | None = None) -> FreeStarts:
-    """Random throws from a hand's breadth above the ground."""
-    position = np.zeros((count, 1, 3))
-    position[..., :2] = 0.05 * rng.normal(size=(count, 1, 2))
-    position[..., 2] = rng.uniform(0.18, 0.25, (count, 1))
-    turn = Rotation.random(count, rng=rng).as_quat()[:, None, [3, 0, 1, 2]]
-    heading, speed = rng.uniform(0, 2 * np.pi, count), rng.uniform(0.6, 1.4, count)
-    up = rng.uniform(0.0, 0.8, count)
-    velocity = np.stack([speed * np.cos(heading), speed * np.sin(heading), up], axis=-1)[:, None]
-    starts = FreeStarts.known(position, turn, velocity, 4.0 * rng.normal(size=(count, 1, 3)))
-    return starts if sides is None else starts.__class__(**{**vars(starts), "side": SIDES[sides]})
-
-
-def toss(
-    folder: Path, count: int, *, seed: int, truth: dict[str, float] | None = None,
-    noise: tuple[float, float] = NOISE, samples: int = SAMPLES, scene: FreeScene | None = None,
-) -> Tossed:  # fmt: skip
-    """Simulated tosses with the mass towards a random side each; nothing is written."""
-    rng = np.random.default_rng(seed)
-    scene, truth = scene or toss_scene(), TRUTH if truth is None else truth
-    sides = rng.integers(0, 6, count)
-    engine = FreeBatch(scene, free_parameters(tuple(truth)), period=1 / RATE, threads=1)
-    starts = starts_of_tosses(count, rng, sides)
-    motion = engine.run(starts, np.array([list(truth.values())]), samples)
-    position = motion.position[:, :, 0] + noise[0] * rng.normal(size=(count, samples, 3))
-    shake = Rotation.from_rotvec(noise[1] * rng.normal(size=(count * samples, 3)))
-    turned = shake * Rotation.from_quat(motion.quaternion[:, :, 0].reshape(-1, 4)[:, [1, 2, 3, 0]])
-    quaternion = turned.as_quat()[:, [3, 0, 1, 2]].reshape(count, samples, 4)
-    bodies = {"cube": scene.bodies[0]}
-    made = tuple(
-        Trajectory(
-            f"toss_{i:02d}.csv", folder / f"toss_{i:02d}.csv", np.arange(samples) / RATE, {"cube": position[i]},
-            {"cube": quaternion[i]}, bodies,
-        )
-        for i in range(count)
-    )  # fmt: skip
-    return Tossed(Recordings(folder, bodies, made, ground=Ground()), sides)
+def toss(folder: Path, count: int, *, truth: dict[str, float] | None = None, **options: Any) -> Tossed:
+    """Simulated tosses; nothing is written."""
+    return simulated_tosses.toss(count, TRUTH if truth is None else truth, folder=folder, **options)
 
 
 def tosses_folder(folder: Path, count: int, *, seed: int, truth: dict[str, float] | None = None) -> Path:

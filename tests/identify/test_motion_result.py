@@ -10,8 +10,9 @@ import pytest
 from carom.errors import CaromError
 from carom.identify import trust
 from carom.identify.motion_result import SIDE_NAMES, contact_character, identify_motions, intervals
-from carom.identify.motion_search import Budget, default_names, held_and_looked_for, read_off
+from carom.identify.motion_search import Budget, default_names, held_and_looked_for
 from carom.identify.motions import equation_1, groups, motions_of
+from carom.identify.read_off import read_off
 from carom.recordings import read
 from free_recordings import TRUTH, toss
 

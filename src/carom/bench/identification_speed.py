@@ -7,20 +7,18 @@ from time import perf_counter
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from carom.bench.simulated_tosses import toss
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motion_search import search
 from carom.identify.motions import Motions, equation_1
-from carom.scenes.free import free_parameters, resolved, timestep, toss_scene
-from carom.scenes.free_batch import FreeBatch, FreeMotion, FreeStarts, turned_back
+from carom.scenes.free import free_parameters, resolved, timestep
+from carom.scenes.free_batch import FreeMotion, turned_back
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
-NAMES = ("friction", "stiffness", "damping", "inertia_scale")
-TRUTH = (0.18, 40_000.0, 250.0, 1.3)
-TOSSES, SAMPLES, PERIOD = 8, 90, 1 / 150.0
-MOCAP = (0.0001, 0.001)  #: [m], [rad] noise of a sample
+TRUTH = {"friction": 0.18, "stiffness": 40_000.0, "damping": 250.0, "inertia_scale": 1.3}
+TOSSES = 8
 NEARLY = 1.02  #: times the error that Carom ended with: plain CMA-ES need not be better
 PATIENCE = 12.0  #: times Carom's own time after which plain CMA-ES is stopped
 POPULATION = 14
@@ -28,8 +26,8 @@ POPULATION = 14
 
 def identification_speed(seed: int, threads: int) -> dict[str, float]:
     """Seconds of both to the same Eq. 1 on simulated tosses, their ratio, and the engine's share of Carom's."""
-    motions = _tosses(seed, threads)
-    parameters = resolved(free_parameters(NAMES), timestep(PERIOD))
+    motions = toss(TOSSES, TRUTH, seed=seed).motions
+    parameters = resolved(free_parameters(tuple(TRUTH)), timestep(motions.period))
     start = perf_counter()
     found = search(motions, parameters, {}, seed=seed, threads=threads)
     ours = perf_counter() - start
@@ -43,29 +41,6 @@ def identification_speed(seed: int, threads: int) -> dict[str, float]:
         "engine-share": found.problem.effort.engine_seconds / ours,
         "equation-1": target / NEARLY,
     }
-
-
-def _tosses(seed: int, threads: int) -> Motions:
-    """Recordings of tosses with known parameters, as a motion capture system would see them."""
-    rng = np.random.default_rng([seed, 23])
-    scene = toss_scene()
-    turn = Rotation.random(TOSSES, rng=rng).as_quat()[:, None, [3, 0, 1, 2]]
-    position = np.column_stack([rng.uniform(-0.1, 0.1, (TOSSES, 2)), rng.uniform(0.11, 0.14, TOSSES)])[:, None]
-    velocity = np.column_stack([rng.uniform(-1, 1, (TOSSES, 2)), rng.uniform(-1.2, -0.6, TOSSES)])[:, None]
-    starts = FreeStarts.known(position, turn, velocity, rng.normal(0, 3, (TOSSES, 1, 3)))
-    engine = FreeBatch(scene, free_parameters(NAMES), period=PERIOD, threads=threads)
-    motion = engine.run(starts, np.array([TRUTH]), SAMPLES)
-    place, lean = MOCAP
-    seen = motion.position + rng.normal(0, place, motion.position.shape)
-    shape = motion.quaternion.shape
-    turned = Rotation.from_rotvec(rng.normal(0, lean, (np.prod(shape[:-1]), 3)))
-    turned = turned * Rotation.from_quat(motion.quaternion.reshape(-1, 4)[:, [1, 2, 3, 0]])
-    names = tuple(f"toss_{i}" for i in range(TOSSES))
-    none = np.zeros((TOSSES, 3))
-    return Motions(
-        scene, names, PERIOD, starts, seen, turned.as_quat()[:, [3, 0, 1, 2]].reshape(shape), none,
-        np.zeros((TOSSES, 3, 3)), np.full(TOSSES, np.inf),
-    )  # fmt: skip
 
 
 def _plain(
@@ -90,7 +65,7 @@ def _plain(
     while perf_counter() - start < patience:
         asked = np.array([cma.ask() for _ in range(POPULATION)])
         for one, value in zip(models, problem.values(asked), strict=True):
-            _write(one, model, dict(zip(NAMES, value, strict=True)))
+            _write(one, model, dict(zip(TRUTH, value, strict=True)))
         each = [one for one in models for _ in range(count)]
         nsteps = (motions.samples - 1) * step
         state, _ = rollout.rollout(each, data, np.tile(first, (POPULATION, 1)), nstep=nsteps)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from carom.identify import trust
+from carom.identify.gauss_newton import fit_around
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motion_search import Budget, Found, held_and_looked_for, search
 from carom.identify.motions import Motions, trajectory_errors
@@ -26,7 +27,6 @@ from carom.state import Array
 NORM = "Eq. 1 of the few-shot paper: distance over body width plus angle [rad], mean over frames"
 GOOD = 0.1  #: Eq. 1 of a recording that counts as reproduced
 AROUND = 0.05  #: half width, in unit space, of the points from which sensitivities are taken
-NEAR = 5  #: of them per parameter
 DRAWS = 400  #: of the bootstrap
 SIDE_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
 UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more over its whole range is not seen
@@ -69,7 +69,7 @@ def identify_motions(
     values = dict(
         zip((p.name for p in found.problem.engine.parameters), found.problem.values(found.unit)[0], strict=True)
     )
-    fit = _fit(found, seed)
+    fit = fit_around(found.problem, found.unit, AROUND, seed + 7)
     identification = _identification(motions, found, fit, values, read=read, fixed=fixed or {}, dead=dead,
                                      method=method, seed=seed, seconds=perf_counter() - start)  # fmt: skip
     sides = None
@@ -101,26 +101,6 @@ def _seen(
     if len(dead) == count:
         trust.without_effect(list(dead), list(dead.values()))
     return tuple(p for p in looked_for if p.name not in dead), dead
-
-
-def _fit(found: Found, seed: int) -> trust.Fit:
-    """Residuals and their sensitivities at the optimum, from a plane through many points around it.
-
-    Those of the first moments only: after a few bounces no plane could show how outcomes depend on parameters.
-    """
-    count = len(found.unit)
-    offset = np.random.default_rng(seed + 7).uniform(-AROUND, AROUND, (NEAR * count + 1, count))
-    offset[0] = 0.0
-    points = np.clip(found.unit + offset, 0.0, 1.0)
-    residual = found.problem.residuals(points, short=True)
-    design = np.concatenate([np.ones((len(points), 1)), points - found.unit], axis=1)
-    inverse = np.linalg.inv(design.T @ design + np.diag([0.0, *([1e-4] * count)]))
-    flat = residual.reshape(len(points), -1)
-    plane = inverse @ design.T @ flat
-    variance = float(((flat - design @ plane) ** 2).sum()) / max(len(points) - count - 1, 1) / flat.shape[1]
-    jacobian = np.moveaxis(plane[1:].reshape(count, *residual.shape[1:]), 0, -1)
-    doubt = variance * inverse[1:, 1:]
-    return trust.Fit(found.unit, residual[0], jacobian, doubt, np.zeros((0, count)), np.zeros(0))
 
 
 def intervals(fit: trust.Fit, seed: int, restarts: Array | None = None) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Identification from whole trajectories: what can be read off directly, then a search, coarse before fine."""
+"""Identification from whole trajectories: a search, coarse before fine."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from scipy.stats import qmc
 
 from carom.errors import CaromError, unknown_name
+from carom.identify.gauss_newton import polished
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motions import Motions
+from carom.identify.read_off import read_off
 from carom.identify.sides import is_cube
-from carom.recordings.starts import matrices
-from carom.scenes.free import DIRECT, FREE, PAD_HEIGHT, free_parameters, resolved, timestep
+from carom.scenes.free import DIRECT, FREE, free_parameters, resolved, timestep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -22,11 +23,11 @@ METHODS = ("cma", "least-squares", "surrogate")
 SPREAD = 64  #: points of the first even look
 OFFSETS = (0.25, 0.5, 0.75)  #: shares of the largest com_offset that are tried before the search knows better
 AGAIN = 2  #: generations after which sides are looked at again
+LOOK = 3  #: generations on whole recordings after which the search ends if none was better than where it began
 RESTARTS = 2  #: of the search on short motions, from other even spreads
 STARTS = 2  #: of the least squares
 STEP = 0.02  #: of finite differences, in unit space: wider than the engine's scatter
 FRICTIONS = np.arange(-5, 6) / 100.0  #: around the best, at which positions are looked at
-FLAT = 1.2  #: [deg] lean up to which a box slides on its face
 Step = Callable[[int, int], None]
 
 
@@ -34,8 +35,8 @@ Step = Callable[[int, int], None]
 class Budget:
     """Generations and population of the stages of a search."""
 
-    first: int = 10  #: short motions, mass in the middle
-    sides: int = 30  #: short motions
+    first: int = 6  #: short motions, mass in the middle
+    sides: int = 8  #: short motions, after which Gauss-Newton steps go on
     last: int = 20  #: whole recordings
     population: int = 14
 
@@ -63,68 +64,6 @@ def default_names(motions: Motions) -> tuple[str, ...]:
     if tossed and len(motions.scene.bodies) == 1 and is_cube(motions.scene.bodies[0]):
         names += ["com_offset", "face_friction"]
     return (*names, *(("length_scale", "gravity") if tossed else ()))
-
-
-def read_off(motions: Motions, names: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Parameters that need no search, with their standard errors.
-
-    Gravity from flights, lengths from heights at rest, friction of faces from how cubes slow down that lie on one.
-    """
-    found: dict[str, tuple[float, float]] = {}
-    flown = np.isfinite(motions.strange_std)
-    if "gravity" in names and flown.any():
-        fall = motions.starts.gravity - motions.strange[flown, 2]
-        found["gravity"] = (float(np.median(fall)), _standard_error(fall, floor=0.1))
-    body = motions.scene.bodies[0]
-    if "length_scale" in names and motions.scene.planar:
-        apart = np.linalg.norm(motions.position[:, :, 0, :2] - motions.position[:, :, 1, :2], axis=-1)
-        nearest = np.nanmin(apart, axis=-1) / (motions.scene.widths[:2, None] / 2).sum()
-        found["length_scale"] = (float(np.median(nearest)), _standard_error(nearest, floor=0.005))
-    elif "length_scale" in names and len(motions.scene.bodies) == 1 and is_cube(body) and body.shape is not None:
-        height = motions.position[:, :, 0, 2] - motions.scene.ground_height
-        rest = [float(np.median(row[np.isfinite(row)][-5:])) for row in height if np.isfinite(row).sum() > 5]
-        scale = np.array(rest) / (body.shape.size[2] / 2)
-        if "face_friction" in names:  # its faces are simulated a hair prouder than its edges
-            scale = scale / (1 + 2 * PAD_HEIGHT)
-        level = scale[np.abs(scale - 1) < 0.06]  # on its face, not on an edge and not in the air
-        if len(level):
-            found["length_scale"] = (float(np.median(level)), _standard_error(level, floor=0.005))
-    if "face_friction" in names and len(motions.scene.bodies) == 1 and is_cube(body):
-        gravity = found.get("gravity", (motions.starts.gravity, 0.0))[0]
-        slides = np.array([_slide(motions, n) for n in range(len(motions))]) / gravity
-        slides = slides[np.isfinite(slides) & (slides > 0)]
-        if len(slides):
-            found["face_friction"] = (float(np.median(slides)), _standard_error(slides, floor=0.01))
-    return found
-
-
-def _slide(motions: Motions, row: int) -> float:
-    """How fast a cube slows down [m/s^2] while it slides on a face, at the end of a recording; NaN if it does not."""
-    position, quaternion = motions.position[row, :, 0], motions.quaternion[row, :, 0]
-    good = np.flatnonzero(np.isfinite(position).all(axis=-1) & np.isfinite(quaternion).all(axis=-1))
-    if len(good) < 12:
-        return float("nan")
-    time, path = good * motions.period, position[good]
-    upright = np.abs(matrices(quaternion[good])[:, 2]).max(axis=-1) > np.cos(np.radians(FLAT))
-    speed = np.linalg.norm(np.gradient(path[:, :2], time, axis=0), axis=-1)
-    moving = np.flatnonzero(speed > 0.05)
-    last = int(moving[-1]) if len(moving) else 0
-    first = last
-    while first > 0 and upright[first]:
-        first -= 1
-    first += 2  # the sample after it came down
-    if last - first < 8:
-        return float("nan")
-    tau = time[first:last] - time[first]
-    design = np.stack([np.ones_like(tau), tau, 0.5 * tau**2], axis=-1)
-    fit = np.linalg.lstsq(design, path[first:last, :2], rcond=None)[0]
-    return float(-fit[2] @ fit[1] / max(float(np.linalg.norm(fit[1])), 1e-9))
-
-
-def _standard_error(values: Array, *, floor: float) -> float:
-    """Of a median; a few values that agree by chance don't count as better than `floor` each."""
-    spread = max(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, floor)
-    return float(1.25 * spread / np.sqrt(len(values)))
 
 
 def held_and_looked_for(
@@ -164,15 +103,19 @@ def search(
     for restart in range(RESTARTS):
         ends.append(_short(problem, budget, seed + 50 * restart))
         told((restart + 1) * (budget.first + budget.sides), total)
-    _, unit, problem, sides = min(ends, key=lambda end: end[0])
+    _, short, problem, sides = min(ends, key=lambda end: end[0])
+    unit = short
     if method == "least-squares":
         tries = np.array([_least_squares(problem, start) for start in _around(unit, seed)])
         unit = tries[int(np.argmin(problem.losses(tries)))]
     elif method == "surrogate":
         unit = _surrogate(problem, unit, budget, seed)
     else:
-        unit = Cma(problem, unit, 0.08, budget.population, seed).run(budget.last)
-    unit = _by_distance(problem, unit)
+        walk = Cma(problem, unit, 0.08, budget.population, seed)
+        unit = walk.run(min(LOOK, budget.last))
+        if walk.lowest < problem.losses(short)[0]:
+            unit = walk.run(max(budget.last - LOOK, 0))
+    unit = _better(problem.losses, short, _by_distance(problem, unit))
     told(total, total)
     return Found(problem, unit, sides, np.array([end[1] for end in ends]))
 
@@ -194,7 +137,13 @@ def _by_distance(problem: MotionProblem, unit: Array) -> Array:
     best = -slope / (2 * bend) if bend > 0 else offset[int(np.argmin(distance))]
     moved = unit.copy()
     moved[at] = friction.to_unit(here + float(np.clip(best, offset.min(), offset.max())))
-    return moved
+    return _better(lambda points: problem.whole(problem.simulate(points))[0], unit, moved)
+
+
+def _better(losses: Callable[[Array], Array], one: Array, other: Array) -> Array:
+    """The second of two points if its loss is lower; where the first explains everything, a search can only lose."""
+    first, second = losses(np.stack([one, other]))
+    return other if second < first else one
 
 
 def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Array, MotionProblem, Array | None]:
@@ -208,7 +157,7 @@ def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Ar
     unit = Cma(problem, unit, 0.2, budget.population, seed, short=True, still=offset).run(budget.first)
     if offset is None:
         unit = Cma(problem, unit, 0.15, budget.population, seed, short=True).run(budget.sides)
-        return float(problem.losses(unit, short=True)[0]), unit, problem, None
+        return polished(problem, unit, seed)
     tries = []
     for share in OFFSETS:
         unit[offset] = share
@@ -218,9 +167,9 @@ def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Ar
     walk = Cma(problem.with_sides(sides), unit, 0.15, budget.population, seed, short=True)
     for _ in range(budget.sides // AGAIN):
         unit = walk.run(AGAIN)
-        sides, errors = problem.best_sides(unit)
+        sides, _ = problem.best_sides(unit)
         walk.problem = problem.with_sides(sides)
-    return float(errors.min(axis=0).mean()), unit, walk.problem, sides
+    return polished(problem, unit, seed, sides)
 
 
 def _around(unit: Array, seed: int) -> Array:
@@ -245,6 +194,7 @@ class Cma:
 
         self.problem, self.short, self.still = problem, short, still
         self.count, self.population, self.unit = len(unit), population, np.array(unit)
+        self.lowest = np.inf  #: loss seen
         width = max(self.count, 2)  # the library wants two dimensions: one parameter gets one that nothing depends on
         mean = np.full(width, 0.5)
         mean[: self.count] = np.clip(unit, 0.03, 0.97)
@@ -259,6 +209,7 @@ class Cma:
             if self.still is not None:
                 points[:, self.still] = self.unit[self.still]
             losses = self.problem.losses(points, short=self.short, early=not self.short)
+            self.lowest = min(self.lowest, float(losses.min()))
             self._cma.tell([(z, float(v)) for z, v in zip(asked, losses, strict=True)])
         mean = np.clip(self._cma.mean[: self.count], 0.0, 1.0)
         if self.still is not None:

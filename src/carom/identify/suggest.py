@@ -22,8 +22,9 @@ from carom.identify.candidates import free_candidates, strike_words
 from carom.identify.choose import Suggestion, around, choose, told_by
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motion_result import SIDE_NAMES, MotionModel
-from carom.identify.motion_search import held_and_looked_for, read_off
+from carom.identify.motion_search import held_and_looked_for
 from carom.identify.motions import Motions
+from carom.identify.read_off import read_off
 from carom.identify.result import Identification
 from carom.identify.sides import SIDES, is_cube, learn_sides
 from carom.scenes.collide import FAILED, MISSED, Collider
