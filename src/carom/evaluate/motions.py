@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from carom.errors import CaromError, RecordingError, SceneError, unknown_name
-from carom.identify.motion_result import MotionModel, identify_motions
+from carom.identify.motion_result import errors_of, identify_motions, percent_errors
 from carom.identify.motion_search import METHODS
-from carom.identify.motions import Motions, groups, motions_of, trajectory_errors
-from carom.identify.result import Errors, Identification
+from carom.identify.motions import Motions, groups, motions_of
+from carom.identify.predict import MotionModel
+from carom.identify.result import Identification
 from carom.recordings import Recordings, scene_of
 from carom.recordings.files import atomically
 from carom.recordings.ground import is_tossed
@@ -74,15 +75,14 @@ def identify_free(
             progress=partial(told, f"identify: {method}, {every.names[0]}"),
         )  # fmt: skip
         if tested is not None:
-            motion = model.predict(tested, threads=threads)
-            position, angle = (e[0] for e in trajectory_errors(tested, motion))
-            loss = position + angle
-            errors = Errors(float(loss.mean()), float(np.median(position)), float((loss < 0.1).mean()), len(tested))
+            predicted = model.predict(tested, threads=threads)
+            errors = errors_of(tested, predicted)
             words = f"{len(tested)} recordings that the fit has not seen"
-            extra = {**identification.extra, "errors_held_out": {
-                "equation_1": float(loss.mean()), "position_percent": 100 * float(position.mean()),
-                "rotation_deg": float(np.degrees(angle).mean()),
-            }}  # fmt: skip
+            extra = {
+                **identification.extra,
+                "errors_held_out": percent_errors(tested, predicted),
+                "errors_held_out_one_simulation": percent_errors(tested, model.simulate(tested, threads=threads)),
+            }
             identification = replace(identification, held_out=errors, held_out_by=words, extra=extra)
         found.append(Calibrated(identification, model, trained, tested))
     return found
@@ -130,6 +130,7 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
     found = {"before": words(extra["errors_before"]), "after": words(extra["errors_after"])}
     if "errors_held_out" in extra:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
+        found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
     found["restitution"] = f"{extra['restitution']:.2f}"
     found["contact time"] = f"{1000 * extra['contact_time_s']:.1f} ms"
     return found

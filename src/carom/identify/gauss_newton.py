@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from carom.identify import trust
 from carom.identify.motion_problem import MotionProblem
+from carom.recordings.starts import SPIN_STD, VELOCITY_STD
+from carom.scenes.free_batch import FreeStarts
 from carom.state import Array
 
 NEAR = 5  #: points per parameter through which a plane is laid
@@ -24,15 +28,20 @@ def fit_around(problem: MotionProblem, unit: Array, reach: float, seed: int) -> 
     offset[0] = 0.0
     points = np.clip(unit + offset, 0.0, 1.0)
     residual = problem.residuals(points, short=True)
-    design = np.concatenate([np.ones((len(points), 1)), points - unit], axis=1)
-    ridge = 0.04 * reach**2
-    inverse = np.linalg.inv(design.T @ design + np.diag([0.0, *([ridge] * count)]))
-    flat = residual.reshape(len(points), -1)
-    plane = inverse @ design.T @ flat
-    variance = float(((flat - design @ plane) ** 2).sum()) / max(len(points) - count - 1, 1) / flat.shape[1]
+    plane, inverse, variance = _plane(points - unit, residual.reshape(len(points), -1), 0.04 * reach**2)
     jacobian = np.moveaxis(plane[1:].reshape(count, *residual.shape[1:]), 0, -1)
     doubt = variance * inverse[1:, 1:]
     return trust.Fit(unit, plane[0].reshape(residual.shape[1:]), jacobian, doubt, np.zeros((0, count)), np.zeros(0))
+
+
+def _plane(offset: Array, values: Array, ridge: float) -> tuple[Array, Array, float]:
+    """The plane [1 + A, R] through values [C, R] at offsets [C, A], its covariance over the variance, the variance."""
+    count = offset.shape[1]
+    design = np.concatenate([np.ones((len(offset), 1)), offset], axis=1)
+    inverse = np.linalg.inv(design.T @ design + np.diag([0.0, *([ridge] * count)]))
+    plane = inverse @ design.T @ values
+    left = float(((values - design @ plane) ** 2).sum())
+    return plane, inverse, left / max(len(offset) - count - 1, 1) / values.shape[1]
 
 
 def polished(
@@ -56,3 +65,34 @@ def polished(
                 sides, best = again, float(errors.min(axis=0).mean())
                 here = problem.with_sides(sides)
     return best, unit, here, sides
+
+
+def with_refined_starts(problem: MotionProblem, unit: Array, seed: int) -> MotionProblem:
+    """The problem with the velocities at every start as nuisance parameters, fitted to the first moments.
+
+    They stay near what the flight says (`VELOCITY_STD`, `SPIN_STD`), the nearer the worse the simulator explains the
+    recordings: then it is more likely to be the simulator that errs.
+    """
+    starts, count = problem.motions.starts, len(problem.motions)
+    shape = (count, len(problem.scene.bodies), 6)
+    std = np.repeat([VELOCITY_STD, SPIN_STD], 3)
+    width = shape[1] * 6
+    many = NEAR * width + 1
+    offset = np.random.default_rng(seed).uniform(-1.0, 1.0, (many, *shape))
+    offset[0] = 0.0
+    tried = starts[np.tile(np.arange(count), many)]
+    residual = problem.residuals_of(problem.simulate_from(_moved(tried, (offset * std).reshape(-1, *shape[1:])), unit))
+    variance = max(float((residual[0] ** 2).mean()), 1e-12)
+    found = np.zeros(shape)
+    for n in range(count):
+        plane, _, scatter = _plane(offset[:, n].reshape(many, width), residual[:, n], 0.04)
+        noise = variance + scatter
+        gram = plane[1:] @ plane[1:].T / noise + np.eye(width)
+        found[n] = -np.linalg.solve(gram, plane[1:] @ plane[0] / noise).reshape(shape[1:])
+    moved = _moved(starts, found * std)
+    return replace(problem, motions=replace(problem.motions, starts=moved))
+
+
+def _moved(starts: FreeStarts, by: Array) -> FreeStarts:
+    """Starts with their velocities and spins changed by [N, B, 6]."""
+    return replace(starts, velocity=starts.velocity + by[..., :3], spin=starts.spin + by[..., 3:])

@@ -82,6 +82,10 @@ class MotionProblem:
         """Every recording [N] with a point of its own [N, A]."""
         return self._run(self.motions.starts, self.values(unit), self.motions.samples)
 
+    def simulate_from(self, starts: FreeStarts, unit: Array) -> FreeMotion:
+        """The first moments from other starts [C times N], recordings fastest, with one point [A]."""
+        return self._run(starts, self.values(unit), self.short)
+
     def _run(self, starts: FreeStarts, values: Array, samples: int, keep: Keep | None = None) -> FreeMotion:
         motion = self.engine.run(starts, values, samples, keep=keep)
         self.effort.rollouts += len(starts)
@@ -145,7 +149,10 @@ class MotionProblem:
         `PIECES` stretches of the first moments and (unless `short`) of the whole: neighbouring frames err alike, and
         counting each would feign certainty.
         """
-        motion = self.simulate(unit, samples=self.short if short else None)
+        return self.residuals_of(self.simulate(unit, samples=self.short if short else None))
+
+    def residuals_of(self, motion: FreeMotion) -> Array:
+        """The `residuals` of motions [C times N], those of the first moments alone if the motions are short."""
         count, bodies = len(self.motions), len(self.scene.bodies)
         samples = motion.position.shape[1]
         turned = motion.quaternion.reshape(-1, count, samples, bodies, 4)
@@ -156,7 +163,7 @@ class MotionProblem:
         six = np.where(seen, six, 0.0)
         six = six / (1 + np.linalg.norm(six, axis=-1, keepdims=True) / SATURATES)
         pieces = []
-        for last in (self.short,) if short else (self.short, samples):
+        for last in dict.fromkeys((self.short, samples)):
             for part in np.array_split(np.arange(1, last), PIECES):
                 total, number = six[:, :, part].sum(axis=2), seen[:, :, part].sum(axis=2)
                 pieces.append(total / np.maximum(number, 1))
@@ -168,7 +175,7 @@ class MotionProblem:
         count = len(self.motions)
         starts = self.motions.starts[np.tile(np.arange(count), len(SIDES))]
         starts = replace(starts, side=np.repeat(SIDES, count, axis=0))
-        errors = self.errors(self._run(starts, self.values(unit), self.short))
+        errors = self.errors(self.simulate_from(starts, unit))
         return np.argmin(errors, axis=0), errors
 
     def with_sides(self, sides: Array) -> MotionProblem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,8 +15,9 @@ from carom.identify.gauss_newton import fit_around
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motion_search import Budget, Found, held_and_looked_for, search
 from carom.identify.motions import Motions, trajectory_errors
+from carom.identify.predict import MotionModel
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
-from carom.identify.sides import SideKnowledge, learn_sides
+from carom.identify.sides import learn_sides
 from carom.scenes.free import FREE, FreeScene
 from carom.scenes.free_batch import FreeBatch, FreeMotion
 from carom.scenes.parameters import Parameter
@@ -33,30 +33,15 @@ UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more o
 Step = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class MotionModel:
-    """A calibrated MuJoCo of free bodies: predicts recordings from their samples before the first contact."""
-
-    scene: FreeScene
-    values: Mapping[str, float]  #: parameter values
-    sides: SideKnowledge | None  #: where the mass of a cube is likely to be, in a recording yet unseen
-
-    def predict(self, motions: Motions, *, threads: int = 0) -> FreeMotion:
-        """The motion of every recording, from its start."""
-        parameters = tuple(FREE[name] for name in self.values)
-        engine = FreeBatch(motions.scene, parameters, period=motions.period, threads=threads)
-        known = motions if self.sides is None else motions.with_sides(self.sides.likeliest(motions))
-        return engine.run(known.starts, np.array([list(self.values.values())]), motions.samples)
-
-
 def identify_motions(
     motions: Motions, *, method: str = "cma", names: Sequence[str] | None = None,
-    fixed: Mapping[str, float] | None = None, budget: Budget | None = None, seed: int = 0, threads: int = 0,
-    progress: Step | None = None,
+    fixed: Mapping[str, float] | None = None, budget: Budget | None = None, refine_starts: bool = False, seed: int = 0,
+    threads: int = 0, progress: Step | None = None,
 ) -> tuple[Identification, MotionModel]:  # fmt: skip
     """Identify contact parameters of free bodies from whole recordings.
 
-    `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value.
+    `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value. With
+    `refine_starts` the velocities before the first contact are nuisance parameters of the fit.
     """
     start = perf_counter()
     looked_for, read = held_and_looked_for(motions, names, fixed)
@@ -64,7 +49,15 @@ def identify_motions(
     looked_for, dead = _seen(motions, looked_for, held, threads)
     held |= {name: FREE[name].default for name in dead}
     found = search(
-        motions, looked_for, held, method=method, budget=budget, seed=seed, threads=threads, progress=progress
+        motions,
+        looked_for,
+        held,
+        method=method,
+        budget=budget,
+        refine_starts=refine_starts,
+        seed=seed,
+        threads=threads,
+        progress=progress,
     )
     values = dict(
         zip((p.name for p in found.problem.engine.parameters), found.problem.values(found.unit)[0], strict=True)
@@ -162,8 +155,8 @@ def _identification(
     before = FreeBatch(motions.scene, (), period=motions.period, threads=problem.engine.threads)
     default = before.run(motions.starts, np.zeros((1, 0)), motions.samples)
     extra: dict[str, Any] = {
-        "errors_before": _percent(motions, default),
-        "errors_after": _percent(motions, motion),
+        "errors_before": percent_errors(motions, default),
+        "errors_after": percent_errors(motions, motion),
         "restitution": restitution,
         "contact_time_s": contact_time,
         "correlations": {
@@ -181,7 +174,7 @@ def _identification(
             zip(motions.names, (["+x", "-x", "+y", "-y", "+z", "-z"][i] for i in found.sides), strict=True)
         )
     return Identification(
-        method=method, scene=motions.scene.name, estimates=made, training=_errors(motions, motion), held_out=held_out,
+        method=method, scene=motions.scene.name, estimates=made, training=errors_of(motions, motion), held_out=held_out,
         held_out_by="leave-one-out, one Gauss-Newton step", evaluations=problem.effort.rollouts,
         failures=problem.effort.failures, seconds=seconds, seed=seed, norm=NORM, extra=extra,
         notes=(f"restitution {restitution:.2f}, contact time {1000 * contact_time:.1f} ms, as MuJoCo plays it",),
@@ -200,13 +193,15 @@ def _given(name: str, value: float) -> Estimate:
     return Estimate(name, value, p.unit, value, value, (p.low, p.high), "given", "held at the value that was given")
 
 
-def _errors(motions: Motions, motion: FreeMotion) -> Errors:
+def errors_of(motions: Motions, motion: FreeMotion) -> Errors:
+    """Eq. 1, the median distance over the width, and the share of recordings that count as reproduced."""
     position, angle = (e[0] for e in trajectory_errors(motions, motion))
     loss = position + angle
     return Errors(float(loss.mean()), float(np.median(position)), float((loss < GOOD).mean()), len(motions))
 
 
-def _percent(motions: Motions, motion: FreeMotion) -> dict[str, float]:
+def percent_errors(motions: Motions, motion: FreeMotion) -> dict[str, float]:
+    """Mean Eq. 1, distance in percent of the width, and angle in degrees."""
     position, angle = (e[0] for e in trajectory_errors(motions, motion))
     return {
         "equation_1": float((position + angle).mean()),
@@ -221,7 +216,7 @@ def _held_out(problem: MotionProblem, fit: trust.Fit) -> Errors | None:
     if count < 3:
         return None
     points = np.array([trust.leave_out(fit, [i]) for i in range(count)])
-    return _errors(problem.motions, problem.simulate_each(points))
+    return errors_of(problem.motions, problem.simulate_each(points))
 
 
 def contact_character(values: Mapping[str, float], step: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from carom.errors import CaromError, unknown_name
-from carom.identify.gauss_newton import polished
+from carom.identify.gauss_newton import polished, with_refined_starts
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motions import Motions
 from carom.identify.read_off import read_off
@@ -91,7 +91,8 @@ def held_and_looked_for(
 
 def search(
     motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, float], *, method: str = "cma",
-    budget: Budget | None = None, seed: int = 0, threads: int = 0, progress: Step | None = None,
+    budget: Budget | None = None, refine_starts: bool = False, seed: int = 0, threads: int = 0,
+    progress: Step | None = None,
 ) -> Found:  # fmt: skip
     """Look for parameters, from an even first look over short motions to a fit of whole recordings."""
     if method not in METHODS:
@@ -104,6 +105,9 @@ def search(
         ends.append(_short(problem, budget, seed + 50 * restart))
         told((restart + 1) * (budget.first + budget.sides), total)
     _, short, problem, sides = min(ends, key=lambda end: end[0])
+    if refine_starts:
+        problem = with_refined_starts(problem, short, seed)
+        _, short, problem, sides = polished(problem, short, seed, sides)
     unit = short
     if method == "least-squares":
         tries = np.array([_least_squares(problem, start) for start in _around(unit, seed)])

@@ -21,9 +21,10 @@ from carom.identify import trust
 from carom.identify.candidates import free_candidates, strike_words
 from carom.identify.choose import Suggestion, around, choose, told_by
 from carom.identify.motion_problem import MotionProblem
-from carom.identify.motion_result import SIDE_NAMES, MotionModel
+from carom.identify.motion_result import SIDE_NAMES
 from carom.identify.motion_search import held_and_looked_for
 from carom.identify.motions import Motions
+from carom.identify.predict import MotionModel, shaken
 from carom.identify.read_off import read_off
 from carom.identify.result import Identification
 from carom.identify.sides import SIDES, is_cube, learn_sides
@@ -36,7 +37,6 @@ from carom.state import Array, Impacts, Strikes
 REACH = 0.05  #: in unit space, to either side, over which outcomes are compared
 STRIKE_REACH = 0.12  #: the same of strikes, whose outcomes scatter with where a contact falls between two steps
 MISSED_BY = 0.12  #: distance of features by which a person misses a toss that was asked for
-START_VELOCITY, START_SPIN = 0.01, 0.05  #: [m/s, rad/s] standard errors of a start
 JOLTS = 5  #: starts tried with such errors
 Step = Callable[[int, int], None]
 
@@ -87,11 +87,7 @@ def _blurred(problem: MotionProblem, unit: Array, seed: int) -> Array:
     rng = np.random.default_rng(seed + 2)
     starts, outcomes = problem.motions.starts, []
     for _ in range(JOLTS):
-        moved = replace(
-            starts, velocity=starts.velocity + START_VELOCITY * rng.normal(size=starts.velocity.shape),
-            spin=starts.spin + START_SPIN * rng.normal(size=starts.spin.shape),
-        )  # fmt: skip
-        jolted = replace(problem, motions=replace(problem.motions, starts=moved))
+        jolted = replace(problem, motions=replace(problem.motions, starts=shaken(starts, rng)))
         outcomes.append(jolted.residuals(unit[None], short=True)[0])
     return np.asarray(np.var(outcomes, axis=0, ddof=1).mean(axis=-1))
 

@@ -18,6 +18,8 @@ LEAD = 3  #: samples before the first possible contact at which a simulation beg
 NEAR_GROUND = 0.002  #: [m] a body whose lowest point is nearer than this may touch
 SPAN = 0.2  #: [s] at most of the fit before a contact
 LEAST = 3  #: samples for a velocity
+#: [m/s], [rad/s], [rad] that estimated starts are off by, about: what flights and resting poses scatter
+VELOCITY_STD, SPIN_STD, TURN_STD = 0.005, 0.05, 0.008
 
 
 @dataclass(frozen=True)
