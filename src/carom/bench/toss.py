@@ -71,8 +71,9 @@ def run(
             "The stages of Carom's search were chosen among about a dozen variants while looking at errors of unseen "
             "tosses of this set, partly of the same draws: expect somewhat more on tosses of another set.",
             f"{LEFT}: the same with one thing changed. one-simulation: the likeliest side and the estimated start "
-            "alone. side-known: as that, the side chosen by the whole unseen toss (not a prediction). mass-as-declared, lengths-as-declared: not identified. start-noise: the calibrated "
-            "MuJoCo against itself, starts changed by what flights and resting poses scatter.",
+            "alone. side-known: as that, the side chosen by the whole unseen toss (not a prediction). "
+            "mass-as-declared, lengths-as-declared: not identified. start-noise: the calibrated MuJoCo against itself, "
+            " starts changed by what flights and resting poses scatter.",
         ),
     )  # fmt: skip
 

@@ -42,13 +42,16 @@ def identify(
     recordings: RecordingsArg,
     model: Annotated[Path | None, typer.Option(help="base model folder, for --method gradient")] = None,
     method: Annotated[
-        str, typer.Option(help="strikes: gradient, grid, cma or mjx; free bodies: cma, least-squares or surrogate")
+        str, typer.Option(help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares, mjx, surrogate")
     ] = "cma",
     parameters: Annotated[
         str | None, typer.Option(help="free bodies: which to look for, comma-separated; table-ii: the paper's eight")
     ] = None,
     fixed: Annotated[list[str] | None, typer.Option("--fix", help="free bodies: NAME=VALUE, held; repeatable")] = None,
     fit: Annotated[int | None, typer.Option(help="free bodies: recordings to fit (12); the others test it")] = None,
+    refine_starts: Annotated[
+        bool, typer.Option("--refine-starts", help="free bodies: fit the velocities before the first contact too")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="strikes: write parameters.yaml here; free bodies: folder, also MJCF and report")
     ] = None,
@@ -68,10 +71,12 @@ def identify(
     printer = Out(json_file)
     folder = read(recordings)
     if is_free(folder):
-        _identify_free(printer, folder, method, parameters, fixed, fit, out, seed, threads)
+        _identify_free(printer, folder, method, parameters, fixed, fit, refine_starts, out, seed, threads)
         return
-    if parameters or fixed or fit:
-        raise CaromError("--parameters, --fix and --fit are for free bodies; these are recordings of strikes")
+    if parameters or fixed or fit or refine_starts:
+        raise CaromError(
+            "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
+        )
     with bar() as progress:
         found, slides = identify_strikes(recordings, method, model=model, settle=settle, seed=seed, progress=progress)
     printer.write(found.to_dict() | {"slides": slides})
@@ -89,7 +94,7 @@ def _estimates(printer: Out, found: Identification, title: str = "") -> None:
 
 def _identify_free(
     printer: Out, folder: Recordings, method: str, parameters: str | None, fixed: list[str] | None, fit: int | None,
-    out: Path | None, seed: int, threads: int,
+    refine_starts: bool, out: Path | None, seed: int, threads: int,
 ) -> None:  # fmt: skip
     from carom.evaluate.motions import facts, identify_free, parameter_names, write_calibrated
 
@@ -102,8 +107,8 @@ def _identify_free(
             raise CaromError(f"--fix: expected NAME=VALUE with a number, got '{text}'") from None
     with bar() as progress:
         found = identify_free(
-            folder, method=method, names=parameter_names(parameters), fixed=held, fit=fit, seed=seed, threads=threads,
-            progress=progress,
+            folder, method=method, names=parameter_names(parameters), fixed=held, fit=fit, refine_starts=refine_starts,
+            seed=seed, threads=threads, progress=progress,
         )  # fmt: skip
     several = len(found) > 1
     printer.write([c.identification.to_dict() for c in found] if several else found[0].identification.to_dict())

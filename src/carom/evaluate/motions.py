@@ -59,8 +59,8 @@ def parameter_names(text: str | None) -> tuple[str, ...] | None:
 
 def identify_free(
     recordings: Recordings, *, method: str = "cma", names: Sequence[str] | None = None,
-    fixed: Mapping[str, float] | None = None, fit: int | None = None, seed: int = 0, threads: int = 0,
-    progress: Progress | None = None,
+    fixed: Mapping[str, float] | None = None, fit: int | None = None, refine_starts: bool = False, seed: int = 0,
+    threads: int = 0, progress: Progress | None = None,
 ) -> list[Calibrated]:  # fmt: skip
     """Identify every group of recordings that share their bodies; what the fit does not use tests it."""
     if method not in METHODS:
@@ -71,7 +71,7 @@ def identify_free(
         every, _ = motions_of(recordings, rows)
         trained, tested = _split(every, MOST if fit is None else fit, seed)
         identification, model = identify_motions(
-            trained, method=method, names=names, fixed=fixed, seed=seed, threads=threads,
+            trained, method=method, names=names, fixed=fixed, refine_starts=refine_starts, seed=seed, threads=threads,
             progress=partial(told, f"identify: {method}, {every.names[0]}"),
         )  # fmt: skip
         if tested is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from carom.state import Array
 NEAR = 5  #: points per parameter through which a plane is laid
 REACHES = (0.05, 0.04, 0.03, 0.02, 0.015, 0.01)  #: half widths of the neighbourhoods, in unit space, step by step
 SHARES = (1.0, 0.5, 0.25)  #: of a step that are tried
+Linearised = Callable[[MotionProblem, Array, float, int], trust.Fit]
 
 
 def fit_around(problem: MotionProblem, unit: Array, reach: float, seed: int) -> trust.Fit:
@@ -45,16 +47,17 @@ def _plane(offset: Array, values: Array, ridge: float) -> tuple[Array, Array, fl
 
 
 def polished(
-    problem: MotionProblem, unit: Array, seed: int, sides: Array | None = None
+    problem: MotionProblem, unit: Array, seed: int, sides: Array | None = None, *, linearised: Linearised | None = None,
 ) -> tuple[float, Array, MotionProblem, Array | None]:  # fmt: skip
     """Gauss-Newton steps from a point, kept where short motions fit better; loss, point, and the sides after it.
 
     Where the simulator can explain the recordings, this finds what a search would need hundreds of generations for.
+    `linearised` stands for `fit_around` where sensitivities come from elsewhere.
     """
     here = problem if sides is None else problem.with_sides(sides)
     best = float(here.losses(unit, short=True)[0])
     for turn, reach in enumerate(REACHES):
-        step = trust.newton_step(fit_around(here, unit, reach, seed + turn), most=2 * reach)
+        step = trust.newton_step((linearised or fit_around)(here, unit, reach, seed + turn), most=2 * reach)
         points = np.clip(unit + np.multiply.outer(SHARES, step), 0.0, 1.0)
         losses = here.losses(points, short=True)
         if losses.min() < best:
@@ -71,7 +74,7 @@ def with_refined_starts(problem: MotionProblem, unit: Array, seed: int) -> Motio
     """The problem with the velocities at every start as nuisance parameters, fitted to the first moments.
 
     They stay near what the flight says (`VELOCITY_STD`, `SPIN_STD`), the nearer the worse the simulator explains the
-    recordings: then it is more likely to be the simulator that errs.
+    recordings: then it is more likely to be the simulator that errs. A start is kept where nothing is gained.
     """
     starts, count = problem.motions.starts, len(problem.motions)
     shape = (count, len(problem.scene.bodies), 6)
@@ -89,7 +92,10 @@ def with_refined_starts(problem: MotionProblem, unit: Array, seed: int) -> Motio
         noise = variance + scatter
         gram = plane[1:] @ plane[1:].T / noise + np.eye(width)
         found[n] = -np.linalg.solve(gram, plane[1:] @ plane[0] / noise).reshape(shape[1:])
-    moved = _moved(starts, found * std)
+    twice = starts[np.tile(np.arange(count), 2)]
+    both = problem.simulate_from(_moved(twice, np.concatenate([0 * found, found * std])), unit)
+    before, after = problem.errors(both)
+    moved = _moved(starts, np.where((after < before)[:, None, None], found * std, 0.0))
     return replace(problem, motions=replace(problem.motions, starts=moved))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from carom.errors import CaromError, unknown_name
-from carom.identify.gauss_newton import polished, with_refined_starts
+from carom.identify.gauss_newton import Linearised, polished, with_refined_starts
+from carom.identify.mjx_motions import mjx_fit
 from carom.identify.motion_problem import MotionProblem
 from carom.identify.motions import Motions
 from carom.identify.read_off import read_off
@@ -19,7 +20,7 @@ from carom.scenes.free import DIRECT, FREE, free_parameters, resolved, timestep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
-METHODS = ("cma", "least-squares", "surrogate")
+METHODS = ("cma", "least-squares", "mjx", "surrogate")
 SPREAD = 64  #: points of the first even look
 OFFSETS = (0.25, 0.5, 0.75)  #: shares of the largest com_offset that are tried before the search knows better
 AGAIN = 2  #: generations after which sides are looked at again
@@ -100,21 +101,22 @@ def search(
     budget, told = budget or Budget(), progress or (lambda done, total: None)
     total = RESTARTS * (budget.first + budget.sides) + budget.last
     problem = MotionProblem.of(motions, parameters, held, threads=threads)
+    linearised = mjx_fit(problem) if method == "mjx" else None
     ends: list[tuple[float, Array, MotionProblem, Array | None]] = []
     for restart in range(RESTARTS):
-        ends.append(_short(problem, budget, seed + 50 * restart))
+        ends.append(_short(problem, budget, seed + 50 * restart, linearised))
         told((restart + 1) * (budget.first + budget.sides), total)
     _, short, problem, sides = min(ends, key=lambda end: end[0])
     if refine_starts:
         problem = with_refined_starts(problem, short, seed)
-        _, short, problem, sides = polished(problem, short, seed, sides)
+        _, short, problem, sides = polished(problem, short, seed, sides, linearised=linearised)
     unit = short
     if method == "least-squares":
         tries = np.array([_least_squares(problem, start) for start in _around(unit, seed)])
         unit = tries[int(np.argmin(problem.losses(tries)))]
     elif method == "surrogate":
         unit = _surrogate(problem, unit, budget, seed)
-    else:
+    elif method == "cma":
         walk = Cma(problem, unit, 0.08, budget.population, seed)
         unit = walk.run(min(LOOK, budget.last))
         if walk.lowest < problem.losses(short)[0]:
@@ -150,7 +152,9 @@ def _better(losses: Callable[[Array], Array], one: Array, other: Array) -> Array
     return other if second < first else one
 
 
-def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Array, MotionProblem, Array | None]:
+def _short(
+    problem: MotionProblem, budget: Budget, seed: int, linearised: Linearised | None
+) -> tuple[float, Array, MotionProblem, Array | None]:  # fmt: skip
     """Search on short motions: loss, point, and the sides of the mass where they are looked for."""
     names = [p.name for p in problem.parameters]
     offset = names.index("com_offset") if "com_offset" in names else None
@@ -161,7 +165,7 @@ def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Ar
     unit = Cma(problem, unit, 0.2, budget.population, seed, short=True, still=offset).run(budget.first)
     if offset is None:
         unit = Cma(problem, unit, 0.15, budget.population, seed, short=True).run(budget.sides)
-        return polished(problem, unit, seed)
+        return polished(problem, unit, seed, linearised=linearised)
     tries = []
     for share in OFFSETS:
         unit[offset] = share
@@ -173,7 +177,7 @@ def _short(problem: MotionProblem, budget: Budget, seed: int) -> tuple[float, Ar
         unit = walk.run(AGAIN)
         sides, _ = problem.best_sides(unit)
         walk.problem = problem.with_sides(sides)
-    return polished(problem, unit, seed, sides)
+    return polished(problem, unit, seed, sides, linearised=linearised)
 
 
 def _around(unit: Array, seed: int) -> Array:

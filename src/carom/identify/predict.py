@@ -34,23 +34,23 @@ class MotionModel:
     def predict(self, motions: Motions, *, seed: int = 0, threads: int = 0) -> FreeMotion:
         """The most representative simulation of every recording.
 
-        A start is known only so well, and the heavy side of a cube is a guess: bounces make much of both. Of
+        The heavy side of a cube is a guess, and its start is known only so well: bounces make much of both. Of
         simulations with every side and several starts, the one is taken whose expected error is least: which is
-        nearest to all the others (Eq. 1), weighed by their chances.
+        nearest to all the others (Eq. 1), weighed by their chances. Where no side is in doubt it is `simulate`'s: the
+        scatter of starts alone moves the best choice by next to nothing.
         """
-        count = len(motions)
-        chances = np.ones((count, 1)) if self.sides is None else self.sides.probabilities(motions)
-        kinds = chances.shape[1]
+        if self.sides is None:
+            return self.simulate(motions, threads=threads)
+        count, kinds = len(motions), len(SIDES)
         every = motions.starts[np.tile(np.arange(count), kinds)]
-        if self.sides is not None:
-            every = replace(every, side=np.repeat(SIDES, count, axis=0))
+        every = replace(every, side=np.repeat(SIDES, count, axis=0))
         rows = np.tile(np.arange(len(every)), SHAKES)
         starts = shaken(every[rows], np.random.default_rng(seed), first=len(every))
         motion = self._run(motions, starts, threads)
         shape = (SHAKES * kinds, count)
         position = motion.position.reshape(*shape, *motion.position.shape[1:])
         quaternion = motion.quaternion.reshape(*shape, *motion.quaternion.shape[1:])
-        weights = np.tile(chances, (1, SHAKES))
+        weights = np.tile(self.sides.probabilities(motions), (1, SHAKES))
         best = np.array([
             int(np.argmin(_apart(position[:, n], quaternion[:, n], motions.scene.widths) @ weights[n]))
             for n in range(count)
@@ -75,7 +75,9 @@ def shaken(starts: FreeStarts, rng: np.random.Generator, *, first: int = 0) -> F
         starts,
         velocity=starts.velocity + VELOCITY_STD * off * rng.normal(size=shape),
         spin=starts.spin + SPIN_STD * off * rng.normal(size=shape),
-        quaternion=turned.as_quat()[:, [3, 0, 1, 2]].reshape(starts.quaternion.shape),
+        quaternion=np.where(
+            off > 0, turned.as_quat()[:, [3, 0, 1, 2]].reshape(starts.quaternion.shape), starts.quaternion
+        ),
     )
 
 

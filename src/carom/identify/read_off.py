@@ -75,7 +75,8 @@ def _slide(motions: Motions, row: int) -> float:
     design = np.stack([np.ones_like(tau), tau, 0.5 * tau**2], axis=-1)
     fit = np.linalg.lstsq(design, path[first:last, :2], rcond=None)[0]
     speed_first = max(float(np.linalg.norm(fit[1])), 1e-9)
-    turned = Rotation.from_matrix(frames[last - 1] @ frames[first].T).magnitude() / tau[-1]
+    turns = Rotation.from_matrix(frames[first + 1 : last] @ np.swapaxes(frames[first : last - 1], -1, -2))
+    turned = float(np.linalg.norm(turns.as_rotvec().sum(axis=0))) / tau[-1]
     if turned * motions.scene.widths[0] / 2 > TWIRLS * speed_first:
         return float("nan")
     return float(-fit[2] @ fit[1] / speed_first)

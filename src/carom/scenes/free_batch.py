@@ -18,7 +18,7 @@ from carom.scenes.parameters import Parameter
 from carom.state import Array
 
 CHUNK = 4096  #: rollouts in one batch
-_SOLIMP = ("impedance_least", "impedance_most", "impedance_width", "impedance_midpoint", "impedance_power")
+SOLIMP = ("impedance_least", "impedance_most", "impedance_width", "impedance_midpoint", "impedance_power")
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class FreeBatch:
             for forms, sign in ((("stiffness", "damping"), -1.0), (("time_constant", "damping_ratio"), 1.0)):
                 if set(forms) & values.keys():
                     pair.solref = [sign * values.get(name, FREE[name].default) for name in forms]
-            for i, name in enumerate(_SOLIMP):
+            for i, name in enumerate(SOLIMP):
                 if name in values:
                     pair.solimp[i] = values[name]
         self._lean_and_round(spec, values)
@@ -199,7 +199,7 @@ class FreeBatch:
                 for i, name in enumerate(names):
                     given = value.get(name, np.full(batch.nsim, FREE[name].default))
                     batch.expand("pair_solref")[:, :, i] = sign * given[:, None]
-        for i, name in enumerate(_SOLIMP):
+        for i, name in enumerate(SOLIMP):
             if name in value:
                 batch.expand("pair_solimp")[:, :, i] = value[name][:, None]
 
@@ -244,7 +244,7 @@ class FreeBatch:
         batch = self._prepare(len(starts))
         com = self.centres(starts, value)
         self._write(batch, value, com)
-        at, velocity = self._starts(starts, value, com)
+        at, velocity = self.estimated(starts, value, com)
         qpos, qvel = batch.bind("qpos"), batch.bind("qvel")
         self._place(qpos, qvel, at, starts.quaternion, velocity, starts.spin)
         alive, engine = np.arange(len(starts)), 0.0
@@ -276,7 +276,7 @@ class FreeBatch:
                 break
         return engine
 
-    def _starts(self, starts: FreeStarts, value: Mapping[str, Array], com: Array) -> tuple[Array, Array]:
+    def estimated(self, starts: FreeStarts, value: Mapping[str, Array], com: Array) -> tuple[Array, Array]:
         """Position and velocity of the frames [N, B, 3], as estimated for these centres of mass and this gravity."""
         gravity = value.get("gravity", np.full(len(starts), self.scene.gravity)) - starts.gravity
         shift = gravity[:, None, None]
