@@ -73,7 +73,7 @@ def test_the_calibrated_file_opens_in_mujoco_and_falls(calibrated, tmp_path):
 def test_a_reader_is_told_errors_and_the_contact(calibrated):
     told = facts(calibrated)
     assert list(told) == [
-        "before", "after", "3 unseen recordings", "the same, one simulation each", "restitution", "contact time"
+        "before", "after", "3 unseen recordings", "restitution", "contact time"
     ]  # fmt: skip
     assert told["before"].endswith(" deg")
     assert "% of the width" in told["after"]

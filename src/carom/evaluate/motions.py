@@ -130,7 +130,8 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
     found = {"before": words(extra["errors_before"]), "after": words(extra["errors_after"])}
     if "errors_held_out" in extra:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
-        found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
+        if calibrated.model.sides is not None:
+            found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
     found["restitution"] = f"{extra['restitution']:.2f}"
     found["contact time"] = f"{1000 * extra['contact_time_s']:.1f} ms"
     return found

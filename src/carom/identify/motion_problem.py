@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from carom.errors import CaromError
 from carom.identify.motions import Motions, frame_errors
 from carom.identify.sides import SIDES
 from carom.scenes.free import FREE, FreeScene
@@ -48,8 +47,6 @@ class MotionProblem:
         cls, motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, float], *, threads: int = 0
     ) -> MotionProblem:  # fmt: skip
         """Compile the engine for these parameters."""
-        if not parameters:
-            raise CaromError("every parameter is held: nothing is left to identify")
         written = [*parameters, *(FREE[name] for name in held)]
         engine = FreeBatch(motions.scene, written, period=motions.period, threads=threads)
         return cls(motions, tuple(parameters), dict(held), engine)
@@ -67,8 +64,9 @@ class MotionProblem:
     def values(self, unit: Array) -> Array:
         """Parameter values [C, P] of unit points [C, A], the held ones after those looked for."""
         unit = np.atleast_2d(unit)
-        looked = np.stack([p.from_unit(unit[:, i]) for i, p in enumerate(self.parameters)], axis=-1)
-        return np.concatenate([looked, np.tile(list(self.held.values()), (len(unit), 1))], axis=-1)
+        looked = [p.from_unit(unit[:, i]) for i, p in enumerate(self.parameters)]
+        held = [np.full(len(unit), value) for value in self.held.values()]
+        return np.stack([*looked, *held], axis=-1)
 
     def simulate(self, unit: Array, *, samples: int | None = None, keep: Keep | None = None) -> FreeMotion:
         """Every recording with every point [C, A]: C times N rollouts in one batch, recordings fastest."""

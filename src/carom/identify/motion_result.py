@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 from scipy.stats import t as student
 
+from carom.errors import CaromError
 from carom.identify import trust
 from carom.identify.gauss_newton import fit_around
 from carom.identify.motion_problem import MotionProblem
@@ -48,6 +49,8 @@ def identify_motions(
     held = {**{k: v for k, (v, _) in read.items()}, **(fixed or {})}
     looked_for, dead = _seen(motions, looked_for, held, threads)
     held |= {name: FREE[name].default for name in dead}
+    if not looked_for and not read:
+        raise CaromError("every parameter is held: nothing is left to identify")
     found = search(
         motions,
         looked_for,

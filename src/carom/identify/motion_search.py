@@ -101,6 +101,8 @@ def search(
     budget, told = budget or Budget(), progress or (lambda done, total: None)
     total = RESTARTS * (budget.first + budget.sides) + budget.last
     problem = MotionProblem.of(motions, parameters, held, threads=threads)
+    if not parameters:  # all of it was read off the recordings
+        return Found(problem, np.zeros(0), None, np.zeros((0, 0)))
     linearised = mjx_fit(problem) if method == "mjx" else None
     ends: list[tuple[float, Array, MotionProblem, Array | None]] = []
     for restart in range(RESTARTS):
