@@ -169,6 +169,7 @@ def _identification(
         "restarts": [
             {p.name: float(p.from_unit(z)) for p, z in zip(looked_for, end, strict=True)} for end in found.restarts
         ],
+        "read_off": list(read),
         "engine_share": problem.effort.engine_seconds / max(seconds, 1e-9),
         "recordings": list(motions.names),
     }

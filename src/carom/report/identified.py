@@ -272,7 +272,7 @@ def _facts(identification: Identification) -> Table:
     """Everything else, so that the page says how it was made."""
     extra = identification.extra
     rows: list[tuple[str, str]] = []
-    direct = [e for e in identification.estimates if e.reason.startswith("read off")]
+    direct = [e for e in identification.estimates if e.name in identification.extra.get("read_off", ())]
     if direct:
         said = (f"{e.name.replace('_', ' ')} {_plain(e.value)} {e.unit if e.unit != '1' else ''}" for e in direct)
         rows.append(("read off directly, without a search", "; ".join(s.strip() for s in said)))
