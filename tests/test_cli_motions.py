@@ -73,7 +73,7 @@ def test_a_table_is_printed_with_units_intervals_and_errors(carom, folder):
         (("--parameters", "frction"), "unknown parameter 'frction' (did you mean 'friction'?)"),
         (("--parameters", "stiffness,damping_ratio"), "stiffness and damping are one form of solref"),
         (("--fit", "0"), "--fit must be at least 1, got 0"),
-        (("--parameters", "mass_scale"), "none of these changes the outcome"),
+        (("--parameters", "mass_scale"), "none of these moves anything"),
     ],
 )
 def test_mistakes_end_in_one_line_and_code_two(carom, folder, wrong, message):

@@ -129,7 +129,7 @@ def test_the_mass_of_a_single_body_cannot_be_identified(middle):
     assert "left at its default" in estimate.reason
     assert model.values["mass_scale"] == 1.0
     assert identification["friction"].verdict == "identified"
-    with pytest.raises(CaromError, match=r"nothing to identify: none of these changes .*: mass_scale"):
+    with pytest.raises(CaromError, match=r"nothing to identify: none of these moves .*: mass_scale"):
         identify_motions(middle, names=("mass_scale",), fixed=CONTACT, budget=SMALL, threads=1)
 
 
@@ -202,6 +202,23 @@ def test_the_height_at_rest_tells_the_scale_of_lengths(tossed):
 def test_gravity_alone_can_be_asked_for(middle):
     identification, _ = identify_motions(middle, names=("gravity",), budget=SMALL, threads=1)
     assert identification["gravity"].value == pytest.approx(9.81, rel=0.01)
+
+
+def test_a_refused_parameter_does_not_stop_what_is_read_off(middle):
+    identification, _ = identify_motions(middle, names=("gravity", "mass_scale"), budget=SMALL, threads=1)
+    assert identification["gravity"].value == pytest.approx(9.81, rel=0.01)
+    assert identification["mass_scale"].verdict == "not identifiable from these recordings"
+
+
+def test_errors_are_those_of_starts_that_were_not_fitted(middle):
+    plain, refined = (
+        identify_motions(middle, names=("friction",), fixed={**CONTACT, "inertia_scale": 1.1}, budget=SMALL, threads=1,
+                         refine_starts=refine)[0]
+        for refine in (False, True)
+    )  # fmt: skip
+    assert (plain.extra["refined_starts"], refined.extra["refined_starts"]) == (False, True)
+    assert refined.training.loss == pytest.approx(plain.training.loss, rel=0.3)
+    assert refined["friction"].value == pytest.approx(0.25, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ TRUTH = {"friction": 0.18, "stiffness": 40_000.0, "damping": 250.0, "inertia_sca
 TOSSES = 8
 NEARLY = 1.02  #: times the error that Carom ended with: plain CMA-ES need not be better
 PATIENCE = 12.0  #: times Carom's own time after which plain CMA-ES is stopped
-POPULATION = 14
 
 
 def identification_speed(seed: int, threads: int) -> dict[str, float]:
@@ -57,19 +56,23 @@ def _plain(
     spin = turned_back(starts.quaternion[:, 0], starts.spin[:, 0])
     first = np.zeros((count, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     first[:, 1:] = np.concatenate([starts.position[:, 0], starts.quaternion[:, 0], starts.velocity[:, 0], spin], axis=1)
-    models = [copy.copy(model) for _ in range(POPULATION)]
-    width = len(parameters)
-    cma = CMA(mean=np.full(width, 0.5), sigma=0.25, bounds=np.array([[0.0, 1.0]] * width), seed=seed,
-              population_size=POPULATION)  # fmt: skip
+    width, restarts = len(parameters), 0
+
+    def fresh() -> CMA:  # as the library comes
+        return CMA(mean=np.full(width, 0.5), sigma=0.25, bounds=np.array([[0.0, 1.0]] * width), seed=seed + restarts)
+
+    cma = fresh()
+    population = cma.population_size
+    models = [copy.copy(model) for _ in range(population)]
     start, best = perf_counter(), np.inf
     while perf_counter() - start < patience:
-        asked = np.array([cma.ask() for _ in range(POPULATION)])
+        asked = np.array([cma.ask() for _ in range(population)])
         for one, value in zip(models, problem.values(asked), strict=True):
             _write(one, model, dict(zip(TRUTH, value, strict=True)))
         each = [one for one in models for _ in range(count)]
         nsteps = (motions.samples - 1) * step
-        state, _ = rollout.rollout(each, data, np.tile(first, (POPULATION, 1)), nstep=nsteps)
-        poses = np.concatenate([np.tile(first, (POPULATION, 1))[:, None], state[:, step - 1 :: step]], axis=1)[..., 1:8]
+        state, _ = rollout.rollout(each, data, np.tile(first, (population, 1)), nstep=nsteps)
+        poses = np.concatenate([np.tile(first, (population, 1))[:, None], state[:, step - 1 :: step]], axis=1)[..., 1:8]
         motion = FreeMotion(poses[:, :, None, :3], poses[:, :, None, 3:], np.zeros(len(each), dtype=bool), 0.0)
         losses = np.nan_to_num(equation_1(motions, motion).mean(axis=-1), nan=50.0, posinf=50.0)
         cma.tell([(z, float(v)) for z, v in zip(asked, losses, strict=True)])
@@ -77,8 +80,8 @@ def _plain(
         if best <= target:
             return perf_counter() - start, True
         if cma.should_stop():
-            cma = CMA(mean=np.full(width, 0.5), sigma=0.25, bounds=np.array([[0.0, 1.0]] * width), seed=seed + 1,
-                      population_size=POPULATION)  # fmt: skip
+            restarts += 1
+            cma = fresh()
     return perf_counter() - start, False
 
 

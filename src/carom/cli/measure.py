@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from carom.bench import NAMES
 from carom.cli.console import Json, Out, Seed, Threads, bar, errors
 
 
@@ -60,10 +61,10 @@ def demo(
 def bench(
     name: Annotated[
         str,
-        typer.Argument(help="distill, impact-accuracy, planning, planning-time, robot-hits, routes, speed or toss"),
+        typer.Argument(help=", ".join(NAMES)),
     ],
     data: Annotated[Path | None, typer.Option(help="folder of real recordings (robot-hits, toss)")] = None,
-    draws: Annotated[int | None, typer.Option(help="draws of the training strikes")] = None,
+    draws: Annotated[int | None, typer.Option(help="draws of the training recordings; recovery: trials")] = None,
     samples: Annotated[int | None, typer.Option(help="simulated impacts per teacher")] = None,
     out: Annotated[Path, typer.Option(help="folder for base models and pieces of the run")] = Path("out/bench"),
     results: Annotated[Path, typer.Option(help="folder for NAME.json")] = Path("benchmarks/results"),

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from carom.errors import CaromError, RecordingError, SceneError, unknown_name
-from carom.identify.motion_result import errors_of, identify_motions, percent_errors
+from carom.identify.motion_result import SIDE_NAMES, errors_of, identify_motions, percent_errors
 from carom.identify.motion_search import METHODS
 from carom.identify.motions import Motions, groups, motions_of
 from carom.identify.predict import MotionModel
 from carom.identify.result import Identification
+from carom.identify.sides import SIDES
 from carom.recordings import Recordings, scene_of
 from carom.recordings.files import atomically
 from carom.recordings.ground import is_tossed
@@ -33,7 +34,7 @@ class Calibrated:
 
     identification: Identification
     model: MotionModel
-    trained: Motions
+    trained: Motions  #: with the heavy sides that were found
     tested: Motions | None  #: recordings that the fit has not seen
 
 
@@ -78,12 +79,15 @@ def identify_free(
             predicted = model.predict(tested, threads=threads)
             errors = errors_of(tested, predicted)
             words = f"{len(tested)} recordings that the fit has not seen"
-            extra = {
-                **identification.extra,
-                "errors_held_out": percent_errors(tested, predicted),
-                "errors_held_out_one_simulation": percent_errors(tested, model.simulate(tested, threads=threads)),
-            }
+            extra = {**identification.extra, "errors_held_out": percent_errors(tested, predicted)}
+            if model.sides is not None:
+                single = model.simulate(tested, threads=threads)
+                extra["errors_held_out_one_simulation"] = percent_errors(tested, single)
             identification = replace(identification, held_out=errors, held_out_by=words, extra=extra)
+        if "sides" in identification.extra:
+            trained = trained.with_sides(
+                SIDES[[SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]]
+            )
         found.append(Calibrated(identification, model, trained, tested))
     return found
 
@@ -110,7 +114,8 @@ def write_calibrated(out: Path, calibrated: Calibrated) -> list[Path]:
     xml = out / "calibrated.xml"
     atomically(xml, lambda file: file.write(text.encode()))
     shown = trained if calibrated.tested is None else calibrated.tested
-    before, after = _before(shown), model.predict(shown)
+    before = _before(shown)
+    after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
     page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
     return [calibrated.identification.write(out), xml, page]
 
@@ -130,7 +135,7 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
     found = {"before": words(extra["errors_before"]), "after": words(extra["errors_after"])}
     if "errors_held_out" in extra:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
-        if calibrated.model.sides is not None:
+        if "errors_held_out_one_simulation" in extra:
             found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
     found["restitution"] = f"{extra['restitution']:.2f}"
     found["contact time"] = f"{1000 * extra['contact_time_s']:.1f} ms"

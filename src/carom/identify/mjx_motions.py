@@ -69,7 +69,8 @@ def _compiled(jax: Any, mjx: Any, problem: MotionProblem) -> Callable[..., tuple
     """A function of a unit point [A] and `_starts`: derivatives [N, T, 7 B, A] of poses, and these [N, T, 7 B]."""
     jnp = jax.numpy
     engine = problem.engine
-    host = engine.spec_with(dict(problem.held)).compile()
+    contact = {p.name: p.default for p in problem.parameters if p.name in CONTACT}
+    host = engine.spec_with({**problem.held, **contact}).compile()  # with the other half of a form, where one is sought
     host.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     host.opt.iterations, host.opt.ls_iterations = SOLVER
     with float64(jax):

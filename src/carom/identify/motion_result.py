@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +19,7 @@ from carom.identify.motion_search import Budget, Found, held_and_looked_for, sea
 from carom.identify.motions import Motions, trajectory_errors
 from carom.identify.predict import MotionModel
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
-from carom.identify.sides import learn_sides
+from carom.identify.sides import SIDES, learn_sides
 from carom.scenes.free import FREE, FreeScene
 from carom.scenes.free_batch import FreeBatch, FreeMotion
 from carom.scenes.parameters import Parameter
@@ -42,7 +43,8 @@ def identify_motions(
     """Identify contact parameters of free bodies from whole recordings.
 
     `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value. With
-    `refine_starts` the velocities before the first contact are nuisance parameters of the fit.
+    `refine_starts` the velocities before the first contact are fitted too, once, to the first moments after it;
+    errors are those from the starts as flights tell them, intervals take the fitted ones for granted.
     """
     start = perf_counter()
     looked_for, read = held_and_looked_for(motions, names, fixed)
@@ -50,6 +52,10 @@ def identify_motions(
     looked_for, dead = _seen(motions, looked_for, held, threads)
     held |= {name: FREE[name].default for name in dead}
     if not looked_for and not read:
+        if dead:
+            raise CaromError(
+                f"nothing to identify: none of these moves anything in these recordings: {', '.join(dead)}"
+            )
         raise CaromError("every parameter is held: nothing is left to identify")
     found = search(
         motions,
@@ -66,8 +72,10 @@ def identify_motions(
         zip((p.name for p in found.problem.engine.parameters), found.problem.values(found.unit)[0], strict=True)
     )
     fit = fit_around(found.problem, found.unit, AROUND, seed + 7)
-    identification = _identification(motions, found, fit, values, read=read, fixed=fixed or {}, dead=dead,
-                                     method=method, seed=seed, seconds=perf_counter() - start)  # fmt: skip
+    # a plane smooths scatter away that the optimum does leave over
+    fit = replace(fit, residual=found.problem.residuals(found.unit, short=True)[0])
+    identification = _identification(motions, found, fit, values, refined=refine_starts, read=read, fixed=fixed or {},
+                                     dead=dead, method=method, seed=seed, seconds=perf_counter() - start)  # fmt: skip
     sides = None
     if found.sides is not None:
         gravity = values.get("gravity", motions.starts.gravity)
@@ -94,8 +102,6 @@ def _seen(
         axis=-1
     )
     dead = {p.name: float(e) for p, e in zip(looked_for, effect, strict=True) if e < UNSEEN}
-    if len(dead) == count:
-        trust.without_effect(list(dead), list(dead.values()))
     return tuple(p for p in looked_for if p.name not in dead), dead
 
 
@@ -137,8 +143,8 @@ def bootstrap(fit: trust.Fit, seed: int) -> Array:
 
 def _identification(
     motions: Motions, found: Found, fit: trust.Fit, values: Mapping[str, float], *,
-    read: Mapping[str, tuple[float, float]], fixed: Mapping[str, float], dead: Mapping[str, float], method: str,
-    seed: int, seconds: float,
+    refined: bool, read: Mapping[str, tuple[float, float]], fixed: Mapping[str, float], dead: Mapping[str, float],
+    method: str, seed: int, seconds: float,
 ) -> Identification:  # fmt: skip
     problem, looked_for = found.problem, found.problem.parameters
     parameters = [*looked_for, *(FREE[n] for n in dead)]
@@ -150,8 +156,10 @@ def _identification(
         *(_read_estimate(n, *read[n], len(motions)) for n in read),
         *(_given(n, v) for n, v in fixed.items()),
     )
-    motion = problem.simulate(found.unit[None])
-    held_out = _held_out(problem, fit)
+    # errors are those of starts as flights tell them, whatever the fit made of them
+    judged = replace(problem, motions=motions if found.sides is None else motions.with_sides(SIDES[found.sides]))
+    motion = judged.simulate(found.unit[None])
+    held_out = _held_out(judged, fit)
     covariance = trust.covariance(fit)
     std = np.sqrt(np.diag(covariance))
     restitution, contact_time = contact_character(values, problem.engine.step)
@@ -170,13 +178,12 @@ def _identification(
             {p.name: float(p.from_unit(z)) for p, z in zip(looked_for, end, strict=True)} for end in found.restarts
         ],
         "read_off": list(read),
+        "refined_starts": refined,
         "engine_share": problem.effort.engine_seconds / max(seconds, 1e-9),
         "recordings": list(motions.names),
     }
     if found.sides is not None:
-        extra["sides"] = dict(
-            zip(motions.names, (["+x", "-x", "+y", "-y", "+z", "-z"][i] for i in found.sides), strict=True)
-        )
+        extra["sides"] = dict(zip(motions.names, (SIDE_NAMES[i] for i in found.sides), strict=True))
     return Identification(
         method=method, scene=motions.scene.name, estimates=made, training=errors_of(motions, motion), held_out=held_out,
         held_out_by="leave-one-out, one Gauss-Newton step", evaluations=problem.effort.rollouts,

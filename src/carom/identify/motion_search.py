@@ -21,6 +21,7 @@ from carom.scenes.parameters import Parameter
 from carom.state import Array
 
 METHODS = ("cma", "least-squares", "mjx", "surrogate")
+RECIPE = 2  #: counts changes of what a search finds: pieces of benchmarks made by another one are not used again
 SPREAD = 64  #: points of the first even look
 OFFSETS = (0.25, 0.5, 0.75)  #: shares of the largest com_offset that are tried before the search knows better
 AGAIN = 2  #: generations after which sides are looked at again
@@ -121,7 +122,8 @@ def search(
     elif method == "cma":
         walk = Cma(problem, unit, 0.08, budget.population, seed)
         unit = walk.run(min(LOOK, budget.last))
-        if walk.lowest < problem.losses(short)[0]:
+        first, best = problem.losses(np.stack([short, walk.best]))
+        if best < first:
             unit = walk.run(max(budget.last - LOOK, 0))
     unit = _better(problem.losses, short, _by_distance(problem, unit))
     told(total, total)
@@ -204,7 +206,7 @@ class Cma:
 
         self.problem, self.short, self.still = problem, short, still
         self.count, self.population, self.unit = len(unit), population, np.array(unit)
-        self.lowest = np.inf  #: loss seen
+        self.best, self._lowest = self.unit, np.inf  #: the best point seen, and its loss
         width = max(self.count, 2)  # the library wants two dimensions: one parameter gets one that nothing depends on
         mean = np.full(width, 0.5)
         mean[: self.count] = np.clip(unit, 0.03, 0.97)
@@ -219,7 +221,8 @@ class Cma:
             if self.still is not None:
                 points[:, self.still] = self.unit[self.still]
             losses = self.problem.losses(points, short=self.short, early=not self.short)
-            self.lowest = min(self.lowest, float(losses.min()))
+            if losses.min() < self._lowest:
+                self.best, self._lowest = points[int(np.argmin(losses))], float(losses.min())
             self._cma.tell([(z, float(v)) for z, v in zip(asked, losses, strict=True)])
         mean = np.clip(self._cma.mean[: self.count], 0.0, 1.0)
         if self.still is not None:

@@ -46,6 +46,11 @@ class Motions:
         """Length of the longest recording, the start included."""
         return int(self.position.shape[1])
 
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """The samples [N, T] at which any body was seen."""
+        return np.asarray(np.isfinite(self.position[..., 0]).any(axis=-1))
+
     def __getitem__(self, rows: Sequence[int] | NDArray[np.integer]) -> Motions:
         index = np.asarray(rows, dtype=int)
         last = int(np.flatnonzero(np.isfinite(self.position[index, ..., 0]).any(axis=(0, 2)))[-1]) + 1

@@ -44,16 +44,18 @@ class MotionModel:
         count, kinds = len(motions), len(SIDES)
         every = motions.starts[np.tile(np.arange(count), kinds)]
         every = replace(every, side=np.repeat(SIDES, count, axis=0))
-        rows = np.tile(np.arange(len(every)), SHAKES)
-        starts = shaken(every[rows], np.random.default_rng(seed), first=len(every))
-        motion = self._run(motions, starts, threads)
+        # the same changes for every recording and side: a prediction does not depend on what else is predicted
+        noise = np.random.default_rng(seed).normal(size=(SHAKES, len(motions.scene.bodies), 9))
+        noise[0] = 0.0
+        tried = every[np.tile(np.arange(len(every)), SHAKES)]
+        motion = self._run(motions, shaken(tried, np.repeat(noise, len(every), axis=0)), threads)
         shape = (SHAKES * kinds, count)
         position = motion.position.reshape(*shape, *motion.position.shape[1:])
         quaternion = motion.quaternion.reshape(*shape, *motion.quaternion.shape[1:])
         weights = np.tile(self.sides.probabilities(motions), (1, SHAKES))
         best = np.array([
-            int(np.argmin(_apart(position[:, n], quaternion[:, n], motions.scene.widths) @ weights[n]))
-            for n in range(count)
+            int(np.argmin(_apart(position[:, n, t], quaternion[:, n, t], motions.scene.widths) @ weights[n]))
+            for n, t in enumerate(motions.measured)
         ])  # fmt: skip
         rows = best * count + np.arange(count)
         return FreeMotion(motion.position[rows], motion.quaternion[rows], motion.failed[rows], motion.engine_seconds)
@@ -64,20 +66,17 @@ class MotionModel:
         return engine.run(starts, np.array([list(self.values.values())]), motions.samples)
 
 
-def shaken(starts: FreeStarts, rng: np.random.Generator, *, first: int = 0) -> FreeStarts:
-    """Starts that are as wrong as estimated ones are; the first ones stay as they were."""
-    shape = starts.velocity.shape
-    off = np.ones((shape[0], 1, 1))
-    off[:first] = 0.0
-    turn = Rotation.from_rotvec((TURN_STD * off * rng.normal(size=shape)).reshape(-1, 3))
-    turned = turn * Rotation.from_quat(starts.quaternion.reshape(-1, 4)[:, [1, 2, 3, 0]])
+def shaken(starts: FreeStarts, noise: Array) -> FreeStarts:
+    """Starts that are as wrong as estimated ones are, by `noise` [N, B, 9] of variance 1."""
+    speed, spin, turn = np.split(noise, 3, axis=-1)
+    turned = Rotation.from_rotvec(TURN_STD * turn.reshape(-1, 3)) * Rotation.from_quat(
+        starts.quaternion.reshape(-1, 4)[:, [1, 2, 3, 0]]
+    )
     return replace(
         starts,
-        velocity=starts.velocity + VELOCITY_STD * off * rng.normal(size=shape),
-        spin=starts.spin + SPIN_STD * off * rng.normal(size=shape),
-        quaternion=np.where(
-            off > 0, turned.as_quat()[:, [3, 0, 1, 2]].reshape(starts.quaternion.shape), starts.quaternion
-        ),
+        velocity=starts.velocity + VELOCITY_STD * speed,
+        spin=starts.spin + SPIN_STD * spin,
+        quaternion=turned.as_quat()[:, [3, 0, 1, 2]].reshape(starts.quaternion.shape),
     )
 
 

@@ -86,8 +86,8 @@ def _blurred(problem: MotionProblem, unit: Array, seed: int) -> Array:
     """Variance [N] of a residual of each experiment that errors of its start cause: some landings amplify them."""
     rng = np.random.default_rng(seed + 2)
     starts, outcomes = problem.motions.starts, []
-    for _ in range(JOLTS):
-        jolted = replace(problem, motions=replace(problem.motions, starts=shaken(starts, rng)))
+    for noise in rng.normal(size=(JOLTS, len(starts), len(problem.scene.bodies), 9)):
+        jolted = replace(problem, motions=replace(problem.motions, starts=shaken(starts, noise)))
         outcomes.append(jolted.residuals(unit[None], short=True)[0])
     return np.asarray(np.var(outcomes, axis=0, ddof=1).mean(axis=-1))
 
