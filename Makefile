@@ -47,6 +47,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/carom bench impact-accuracy
 	$(BIN)/carom bench planning
 	$(BIN)/carom bench planning-time
+	$(BIN)/carom bench recovery
 	$(BIN)/carom bench speed
 	$(BIN)/carom bench routes
 ifneq ($(strip $(DATA)),)
