@@ -32,6 +32,7 @@ COUNTS = (1, 100, 10_000)
 COLLISIONS = 2048
 ENVIRONMENT = "semi-cylinder"  #: the shape of the environments
 ENVIRONMENTS = (1, 128, 2048)  #: stepped together
+IDENTIFICATIONS = 5  #: sets of tosses
 LONG_ENOUGH = 3.0  #: [s] that a rate is measured over, at least
 Progress = Callable[[str, int, int], None]
 
@@ -49,7 +50,7 @@ def run(
         for draw in range(draws)
     ]
     work += [
-        (f"identification/{draw}/{RECIPE}", partial(_identification, seed + draw, threads)) for draw in range(draws)
+        (f"identification/{i}/{RECIPE}", partial(_identification, seed + i, threads)) for i in range(IDENTIFICATIONS)
     ]
     values, seconds = run_pieces(pieces, work, progress)
     return new_results(

@@ -105,17 +105,32 @@ def _seen(
     return tuple(p for p in looked_for if p.name not in dead), dead
 
 
-def intervals(fit: trust.Fit, seed: int, restarts: Array | None = None) -> tuple[Array, Array]:
+def _carried_over(problem: MotionProblem, fit: trust.Fit, read: Mapping[str, tuple[float, float]]) -> Array:
+    """Variance [A] of the best point because what was read off, and then held, is uncertain itself."""
+    variance = np.zeros(len(fit.unit))
+    for name, (value, std) in read.items():
+        ends = (replace(problem, held={**problem.held, name: value + sign * std}) for sign in (1.0, -1.0))
+        more, less = (end.residuals(fit.unit, short=True)[0] for end in ends)
+        variance += trust.moved_by(fit, (more - less) / 2) ** 2
+    return variance
+
+
+def intervals(
+    fit: trust.Fit, seed: int, restarts: Array | None = None, carried: Array | None = None
+) -> tuple[Array, Array]:
     """90 % intervals [A] in unit space: the wider of curvature and of bootstrap draws of the recordings.
 
-    Added to it is how far searches from other starts [S, A] ended from each other and from the optimum. With few
-    recordings a spread is itself uncertain: Student's factor has one freedom less than there are recordings.
+    Added to it is how far searches from other starts [S, A] ended from each other and from the optimum, and variance
+    [A] that was `carried` over. With few recordings a spread is itself uncertain: Student's factor has one freedom less
+    than there are recordings.
     """
     curved = np.sqrt(np.diag(trust.covariance(fit)))
     drawn = bootstrap(fit, seed)
     spread = np.maximum(curved, drawn.std(axis=0)) if len(drawn) else curved
     if restarts is not None and len(restarts):
         spread = np.sqrt(spread**2 + np.concatenate([restarts, fit.unit[None]]).var(axis=0, ddof=1))
+    if carried is not None:
+        spread = np.sqrt(spread**2 + carried)
     freedom = max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
     reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * spread
     return np.clip(fit.unit - reach, 0.0, 1.0), np.clip(fit.unit + reach, 0.0, 1.0)
@@ -148,9 +163,8 @@ def _identification(
 ) -> Identification:  # fmt: skip
     problem, looked_for = found.problem, found.problem.parameters
     parameters = [*looked_for, *(FREE[n] for n in dead)]
-    made = trust.estimates(
-        parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=intervals(fit, seed, found.restarts)
-    )  # fmt: skip
+    ends = intervals(fit, seed, found.restarts, _carried_over(problem, fit, read))
+    made = trust.estimates(parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=ends)
     made = (
         *made,
         *(_read_estimate(n, *read[n], len(motions)) for n in read),

@@ -21,12 +21,15 @@ from carom.scenes.parameters import Parameter
 from carom.state import Array
 
 METHODS = ("cma", "least-squares", "mjx", "surrogate")
-RECIPE = 2  #: counts changes of what a search finds: pieces of benchmarks made by another one are not used again
+RECIPE = 3  #: counts changes of what a search finds: pieces of benchmarks made by another one are not used again
 SPREAD = 64  #: points of the first even look
 OFFSETS = (0.25, 0.5, 0.75)  #: shares of the largest com_offset that are tried before the search knows better
 AGAIN = 2  #: generations after which sides are looked at again
 LOOK = 3  #: generations on whole recordings after which the search ends if none was better than where it began
-RESTARTS = 2  #: of the search on short motions, from other even spreads
+RESTARTS = (2, 4)  #: at least and at most, of the search on short motions, from other even spreads
+PLAUSIBLE = 1.5  #: times the best restart's loss, up to which another one is a story of its own
+PAYS = 0.5  #: share of the loss that Gauss-Newton steps leave over where no further search is needed
+AGREE = 0.02  #: distance in unit space, in any parameter, up to which the two best restarts tell the same story
 STARTS = 2  #: of the least squares
 STEP = 0.02  #: of finite differences, in unit space: wider than the engine's scatter
 FRICTIONS = np.arange(-5, 6) / 100.0  #: around the best, at which positions are looked at
@@ -54,7 +57,7 @@ class Found:
     problem: MotionProblem  #: with the sides that fit best
     unit: Array  #: [A]
     sides: Array | None  #: [N] index into `SIDES`; None: the mass is not looked for
-    restarts: Array  #: [S, A] where searches from other starts ended, before the last stage
+    restarts: Array  #: [S, A] where searches from other starts ended that explain about as much, before the last stage
 
 
 def default_names(motions: Motions) -> tuple[str, ...]:
@@ -100,16 +103,19 @@ def search(
     if method not in METHODS:
         raise CaromError(unknown_name("method", method, METHODS))
     budget, told = budget or Budget(), progress or (lambda done, total: None)
-    total = RESTARTS * (budget.first + budget.sides) + budget.last
+    total = RESTARTS[1] * (budget.first + budget.sides) + budget.last
     problem = MotionProblem.of(motions, parameters, held, threads=threads)
     if not parameters:  # all of it was read off the recordings
         return Found(problem, np.zeros(0), None, np.zeros((0, 0)))
     linearised = mjx_fit(problem) if method == "mjx" else None
     ends: list[tuple[float, Array, MotionProblem, Array | None]] = []
-    for restart in range(RESTARTS):
-        ends.append(_short(problem, budget, seed + 50 * restart, linearised))
-        told((restart + 1) * (budget.first + budget.sides), total)
-    _, short, problem, sides = min(ends, key=lambda end: end[0])
+    while len(ends) < RESTARTS[1]:
+        ends.append(_short(problem, budget, seed + 50 * len(ends), linearised))
+        ends.sort(key=lambda end: end[0])
+        told(len(ends) * (budget.first + budget.sides), total)
+        if len(ends) >= RESTARTS[0] and np.abs(ends[1][1] - ends[0][1]).max() < AGREE:
+            break
+    _, short, problem, sides = ends[0]
     if refine_starts:
         problem = with_refined_starts(problem, short, seed)
         _, short, problem, sides = polished(problem, short, seed, sides, linearised=linearised)
@@ -127,7 +133,8 @@ def search(
             unit = walk.run(max(budget.last - LOOK, 0))
     unit = _better(problem.losses, short, _by_distance(problem, unit))
     told(total, total)
-    return Found(problem, unit, sides, np.array([end[1] for end in ends]))
+    alike = [end[1] for end in ends if end[0] <= PLAUSIBLE * ends[0][0]]
+    return Found(problem, unit, sides, np.array(alike))
 
 
 def _by_distance(problem: MotionProblem, unit: Array) -> Array:
@@ -168,8 +175,11 @@ def _short(
     unit = points[int(np.argmin(problem.losses(points, short=True)))]
     unit = Cma(problem, unit, 0.2, budget.population, seed, short=True, still=offset).run(budget.first)
     if offset is None:
+        end = polished(problem, unit, seed, linearised=linearised)
+        if end[0] < PAYS * problem.losses(unit, short=True)[0]:
+            return end
         unit = Cma(problem, unit, 0.15, budget.population, seed, short=True).run(budget.sides)
-        return polished(problem, unit, seed, linearised=linearised)
+        return min(end, polished(problem, unit, seed, linearised=linearised), key=lambda e: e[0])
     tries = []
     for share in OFFSETS:
         unit[offset] = share

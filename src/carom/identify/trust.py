@@ -143,10 +143,15 @@ def leave_out(fit: Fit, rows: Array | Sequence[int]) -> Array:
 
 def newton_step(fit: Fit, *, most: float) -> Array:
     """The Gauss-Newton step [A] from the best point, inside the unit cube and at most `most` in any direction."""
-    count = len(fit.unit)
-    pull = np.einsum("nra,nr->a", fit.jacobian, fit.residual)
-    step = -np.linalg.solve(_gram(fit).sum(axis=0) + _variance(fit) * PRIOR * np.eye(count), pull)
+    step = moved_by(fit, fit.residual)
     return np.asarray(np.clip(fit.unit + np.clip(step, -most, most), 0.0, 1.0) - fit.unit)
+
+
+def moved_by(fit: Fit, change: Array) -> Array:
+    """How far the best point moves [A] when residuals change by [N, R/N], to first order."""
+    pull = np.einsum("nra,nr->a", fit.jacobian, change)
+    prior = _variance(fit) * PRIOR * np.eye(len(fit.unit))
+    return np.asarray(-np.linalg.solve(_gram(fit).sum(axis=0) + prior, pull))
 
 
 def jackknife(fit: Fit) -> Array:
