@@ -57,6 +57,7 @@ def _identification(**extra: object) -> Identification:
 
 EXTRA = {
     "restitution": 0.31, "contact_time_s": 0.0042, "sides": {"<toss>_0.csv": "+x", "<toss>_1.csv": "-z"},
+    "read_off": ["gravity"],
     "correlations": {"names": ["friction", "stiffness"], "matrix": [[1.0, -0.42], [-0.42, 1.0]]},
     "restarts": [{"friction": 0.19, "stiffness": 4e4}, {"friction": 0.33, "stiffness": 6e4}],
 }  # fmt: skip
