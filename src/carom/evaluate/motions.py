@@ -78,7 +78,8 @@ def identify_free(
         if tested is not None:
             predicted = model.predict(tested, threads=threads)
             errors = errors_of(tested, predicted)
-            words = f"{len(tested)} recordings that the fit has not seen"
+            how = "" if model.sides is None else ", the most representative simulation of each"
+            words = f"{len(tested)} recordings that the fit has not seen{how}"
             extra = {**identification.extra, "errors_held_out": percent_errors(tested, predicted)}
             if model.sides is not None:
                 single = model.simulate(tested, threads=threads)
