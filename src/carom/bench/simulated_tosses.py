@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from carom.identify.motions import Motions, motions_of
 from carom.identify.sides import SIDES
 from carom.recordings import Ground, Recordings, Trajectory
-from carom.scenes.free import FreeScene, free_parameters, toss_scene
+from carom.scenes.free import free_parameters, toss_scene
 from carom.scenes.free_batch import FreeBatch, FreeStarts
 
 RATE = 148.0  #: [1/s] of the tracker
@@ -49,13 +49,13 @@ def starts_of_tosses(count: int, rng: np.random.Generator, sides: NDArray[np.int
 
 def toss(
     count: int, truth: Mapping[str, float], *, seed: int, folder: Path = Path("tosses"),
-    noise: tuple[float, float] = NOISE, samples: int = SAMPLES, scene: FreeScene | None = None, threads: int = 1,
+    noise: tuple[float, float] = NOISE, samples: int = SAMPLES,
 ) -> Tossed:  # fmt: skip
     """Simulated tosses with the mass towards a random side each; nothing is written to `folder`."""
     rng = np.random.default_rng(seed)
-    scene = scene or toss_scene()
+    scene = toss_scene()
     sides = rng.integers(0, 6, count)
-    engine = FreeBatch(scene, free_parameters(tuple(truth)), period=1 / RATE, threads=threads)
+    engine = FreeBatch(scene, free_parameters(tuple(truth)), period=1 / RATE, threads=1)
     starts = starts_of_tosses(count, rng, sides)
     motion = engine.run(starts, np.array([list(truth.values())]), samples)
     position = motion.position[:, :, 0] + noise[0] * rng.normal(size=(count, samples, 3))

@@ -2,7 +2,8 @@
 
 `grid` and `cma` search in MuJoCo itself, `descend` follows the gradient through a distilled base model, `mjx.fit` the
 one through MJX (extra `mjx`), `friction_from_slides` takes ground friction from the slides after the impacts. All but
-the last return an `Identification`.
+the last return an `Identification`. Whole trajectories of free bodies have their own way in:
+`motion_result.identify_motions`.
 """
 
 from carom.identify.gradient import descend

@@ -137,13 +137,18 @@ def put(mjx: Any, scene: StrikeScene) -> tuple[Any, Any, Any]:
     for sensor in list(spec.sensors):
         spec.delete(sensor)  # MJX knows no contact sensor; contacts are read from its data instead
     host = spec.compile()
+    return host, *differentiable(mjx, host, f"scene '{scene.name}' (target: {scene.shape.kind})")
+
+
+def differentiable(mjx: Any, host: mujoco.MjModel, what: str) -> tuple[Any, Any]:
+    """A MuJoCo model as MJX model and data, with cones (changed in `host` too) that have derivatives."""
     host.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     host.opt.iterations, host.opt.ls_iterations = SOLVER
     try:
         model = mjx.put_model(host)
-        return host, model, mjx.make_data(model)
+        return model, mjx.make_data(model)
     except (NotImplementedError, ValueError, TypeError) as error:
-        raise CaromError(f"MJX cannot simulate scene '{scene.name}' (target: {scene.shape.kind}): {error}") from error
+        raise CaromError(f"MJX cannot simulate {what}: {error}") from error
 
 
 def pyramidal_collider(scene: StrikeScene, parameters: tuple[Parameter, ...]) -> Collider:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from carom.errors import CaromError
 from carom.identify import trust
-from carom.identify.mjx_engine import SOLVER, float64, load
+from carom.identify.mjx_engine import differentiable, float64, load
 from carom.identify.motion_problem import MotionProblem
 from carom.scenes.free_batch import SOLIMP, FreeMotion, turned_back
 from carom.state import Array
@@ -71,14 +70,8 @@ def _compiled(jax: Any, mjx: Any, problem: MotionProblem) -> Callable[..., tuple
     engine = problem.engine
     contact = {p.name: p.default for p in problem.parameters if p.name in CONTACT}
     host = engine.spec_with({**problem.held, **contact}).compile()  # with the other half of a form, where one is sought
-    host.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
-    host.opt.iterations, host.opt.ls_iterations = SOLVER
     with float64(jax):
-        try:
-            model = mjx.put_model(host)
-            data = mjx.make_data(model)
-        except (NotImplementedError, ValueError, TypeError) as error:
-            raise CaromError(f"MJX cannot simulate scene '{problem.scene.name}': {error}") from error
+        model, data = differentiable(mjx, host, f"scene '{problem.scene.name}'")
     names = [p.name for p in problem.parameters]
     edges = np.flatnonzero(["_face_" not in host.pair(i).name for i in range(host.npair)])
     bodies = len(problem.scene.bodies)
