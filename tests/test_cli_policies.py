@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+from time import monotonic, sleep
 
 import pytest
 
@@ -41,6 +43,23 @@ def test_a_finished_training_is_not_repeated(policy):
     assert "other settings: seed 0 (now 5)" in err
 
 
+def test_ctrl_c_says_so_and_the_same_command_goes_on(tmp_path):
+    arguments = ("train", "--simulator", "mujoco", "--steps", "2560", "--threads", "1", "--out", tmp_path / "policy")
+    run = subprocess.Popen(
+        [sys.executable, "-m", "carom", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    patience = monotonic() + 120
+    while not list(tmp_path.glob("policy/checkpoint-*/state.json")) and monotonic() < patience:
+        assert run.poll() is None, run.communicate()
+        sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 130
+    assert "carom: stopped; what was finished is kept" in err
+    assert "Traceback" not in err
+    assert (tmp_path / "policy" / "checkpoint.json").is_file()
+
+
 def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
     route = tmp_path / "hall.yaml"
     route.write_text("name: hall\npoints: [[0, 0], [0.3, 0], [0.5, 0.1]]\n")
@@ -70,6 +89,8 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         (("rollout", "POLICY", "--routes", "1", "gone.yaml"), "gone.yaml"),
         (("rollout", "nowhere"), "nowhere"),
         (("rollout", "POLICY", "2"), "routes follow --routes"),
+        (("rollout", "POLICY", "--animation", "trials.mp4"), "expected a name that ends in .gif"),
+        (("rollout", "POLICY", "--trials", "1000000000"), "expected 1 to 100000"),
         (("rollout", "SQUARE"), "the policy was trained with shape box, this reality has semi-cylinder"),
     ],
 )

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from carom.envs.batch import StrikeBatch
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import SegmentStarts
+from carom.errors import CaromError
 from carom.scenes.strike import builtin
 from carom.state import StrikeCommands, rotate
 from carom.train import Policy, Preset, run_trials, train
@@ -43,5 +45,31 @@ def test_goes_on_in_the_middle_of_episodes_bit_for_bit(tmp_path: Path) -> None:
     resumed = trained(tmp_path / "b")
     for a, b in zip(straight.weights, resumed.weights, strict=True):
         np.testing.assert_array_equal(a, b)
+    assert resumed.made_by["strikes_mean"]["shape"] == "semi-cylinder"  # told by the environment itself
     result = run_trials(resumed, strike, SCENE, route_from(2), trials=10)
     assert (result.strikes > 0).all()
+
+
+def test_a_short_training_learns_too_and_torch_has_one_thread(tmp_path: Path) -> None:
+    threads = []
+
+    def progress(what: str, done: int, total: int) -> None:
+        threads.append(torch.get_num_threads())
+
+    before = torch.get_num_threads()
+    policy = train(environments, tmp_path, steps=48, preset=SMALL, progress=progress)
+    assert policy.made_by["settings"]["warm_up"] == 24  # not 64
+    assert policy.made_by["timing"]["updates"] > 0
+    assert set(threads[:-1]) == {1}
+    assert torch.get_num_threads() == before
+
+
+def test_a_model_may_be_moved_but_not_changed(tmp_path: Path) -> None:
+    def begun(folder: str, digest: str) -> Policy:
+        made_by = {"folder": folder, "digest": digest}
+        return train(environments, tmp_path, steps=48, preset=SMALL, made_by=made_by)
+
+    first = begun("here", "a")
+    assert begun("there", "a").weights[0].tolist() == first.weights[0].tolist()
+    with pytest.raises(CaromError, match=r"other settings: made_by\.digest a \(now b\)"):
+        begun("here", "b")

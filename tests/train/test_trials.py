@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from carom.envs.routes import route_from
-from carom.envs.task import STRIKES, heading_angle
+from carom.envs.task import STRIKES, heading_angle, strikes_of
 from carom.errors import CaromError
 from carom.scenes.strike import builtin
 from carom.state import StrikeCommands
@@ -64,6 +66,29 @@ def test_strikes_run_out() -> None:
     assert (result.strikes == STRIKES).all()
     assert (result.completed == 0).all()
     assert not result.left_zone.any()
+
+
+def test_refuses_blocks_and_strikes_that_a_policy_was_not_trained_with() -> None:
+    learned = replace(policy(), made_by={"strikes_mean": strikes_of(SCENE)})
+    assert len(run_trials(learned, along_heading(0.1), SCENE, route_from(1), trials=1).success) == 1
+    with pytest.raises(CaromError, match="trained with shape semi-cylinder, this reality has box"):
+        run_trials(learned, along_heading(0.1), builtin("square"), route_from(1), trials=1)
+    with pytest.raises(CaromError, match=r"trained with speed_m_s \[0.2, 0.8\], this reality has \[0.2, 0.5\]"):
+        run_trials(learned, along_heading(0.1), replace(SCENE, speed=(0.2, 0.5)), route_from(1), trials=1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "expected rests"),
+        ((np.zeros((1, 3)), np.ones(1, bool)), r"shape \(3, 3\) and 3 booleans, got shapes \(1, 3\)"),
+        ((np.zeros((3, 2)), np.ones(3, bool)), r"got shapes \(3, 2\)"),
+        ((np.zeros((3, 3)), np.zeros((3, 3))), r"\(float64\)"),
+    ],
+)
+def test_a_strike_of_ones_own_that_answers_otherwise_is_told_so(answer: object, said: str) -> None:
+    with pytest.raises(CaromError, match=said):
+        run_trials(policy(), lambda commands: answer, SCENE, route_from(1), trials=3)  # type: ignore[arg-type,return-value]
 
 
 def test_refuses_no_trials() -> None:

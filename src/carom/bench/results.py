@@ -160,7 +160,8 @@ def _better(metric: str) -> str:
     """Which way is better: 'higher', 'lower', or '' where it is a matter of opinion."""
     if metric.startswith(("accuracy", "success", "subgoal", "speedup", "ratio-to")) or "per-second" in metric:
         return "higher"
-    return "lower" if "error" in metric or metric.startswith(("plan-seconds", "evaluations")) else ""
+    lower = ("plan-seconds", "evaluations", "training-seconds")
+    return "lower" if "error" in metric or metric.startswith(lower) else ""
 
 
 def _number(value: float) -> str:

@@ -52,6 +52,11 @@ def run(
     work += [
         (f"identification/{i}/{RECIPE}", partial(_identification, seed + i, threads)) for i in range(IDENTIFICATIONS)
     ]
+    if find_spec("stable_baselines3") is not None:  # policies are an extra
+        work += [
+            (f"training/{draw}", partial(_training, draw, samples, out, seed, threads, progress))
+            for draw in range(draws)
+        ]
     values, seconds = run_pieces(pieces, work, progress)
     return new_results(
         "speed",
@@ -65,6 +70,9 @@ def run(
             f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
             "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines, "
             "infos and new episodes included.",
+            "training: SAC with the preset `fast`, 200,000 transitions, from 20,000 measured in each engine, one after "
+            "the other. engine: the strikes; rules: the rest of the environment; updates: torch within SB3; "
+            "rest: SB3 itself, and checkpoints.",
             "identification: friction, stiffness, damping and inertia from 8 simulated tosses, until Eq. 1 is the same "
             "(within 2 %): Carom's search, all cores, against plain CMA-ES (cmaes as it comes) over one-thread "
             f"mujoco.rollout, in the same run. reached: share of runs in which the latter got there; it was stopped at "
@@ -72,6 +80,14 @@ def run(
             "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
         ),
     )
+
+
+def _training(draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> Rows:
+    """Where the time of a training goes."""
+    from carom.bench.training_speed import training_seconds
+
+    lesson, recordings = learned(ENVIRONMENT, 0, samples, out, seed, threads, progress)
+    return training_seconds(hybrid_of(lesson, recordings), seed + draw, threads, progress)
 
 
 def _identification(seed: int, threads: int) -> Rows:

@@ -20,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+STOPPED = 130  #: exit code after Ctrl-C
 UsageMistake: Any = typer.BadParameter.__mro__[2]  #: click's ClickException, whichever copy of click typer brings along
 
 
@@ -40,16 +41,16 @@ for command in (
 def main() -> None:
     """Entry point: every mistake of a user ends in one line and exit code 2."""
     try:
-        app(standalone_mode=False)
-    except typer.Exit as error:
-        sys.exit(error.exit_code)
+        code = app(standalone_mode=False)  # typer gives the code of an Exit back, and turns Ctrl-C into one
     except UsageMistake as error:
         _fail(error.format_message())
     except (CaromError, OSError) as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
+        code = STOPPED
+    if code == STOPPED:
         print("carom: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
-        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str) -> None:

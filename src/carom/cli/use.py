@@ -121,6 +121,9 @@ def rollout(
     if more_routes and not routes:
         raise CaromError(f"expected one policy, got also {' '.join(more_routes)}; routes follow --routes")
     printer, chosen = Out(json_file), [*(routes or ["1"]), *(more_routes or [])]
+    picture = animation or policy / "trials.gif"
+    if picture.suffix.lower() != ".gif":
+        raise CaromError(f"--animation {picture}: expected a name that ends in .gif")
     with bar() as progress:
         found = policies.roll_out(policy, on, chosen, trials=trials, seed=seed, threads=threads, progress=progress)
     rows = policies.trial_rows(found)
@@ -132,5 +135,5 @@ def rollout(
         for r in rows
     ]  # fmt: skip
     printer.table(f"{policy} on {on}, {trials} trials each", columns, table)
-    path = policies.animate(policy, on, chosen, animation or policy / "trials.gif", seed=seed, threads=threads)
-    errors.print(f"animation: {path}")
+    policies.animate(policy, on, chosen, picture, seed=seed, threads=threads)
+    errors.print(f"animation: {picture}")

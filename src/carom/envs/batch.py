@@ -197,7 +197,7 @@ class StrikeBatch:
         rest, carried_out = np.zeros((len(commands), 3)), np.zeros(len(commands), dtype=bool)
         for number in np.unique(engine):
             own = engine == number
-            rest[own], carried_out[own] = self._engines[number](commands[own])
+            rest[own], carried_out[own] = _answer(self._engines[number](commands[own]), int(own.sum()))
         return rest, carried_out & np.isfinite(rest).all(axis=1)
 
     def _remember(self, index: NDArray[np.int64], commands: StrikeCommands) -> None:
@@ -240,3 +240,18 @@ class StrikeBatch:
         for name in ROWS:
             own = getattr(self, name)
             own[...] = np.asarray(state[name]).astype(own.dtype)
+
+
+def _answer(given: Any, count: int) -> tuple[Array, Mask]:
+    """What a `Strike` gave back, checked: a user may have written it."""
+    try:
+        first, second = given
+        rest, carried_out = np.asarray(first, dtype=np.float64), np.asarray(second)
+    except (TypeError, ValueError) as error:
+        raise CaromError(f"strike: expected rests [N, 3] and whether each came about [N], got {given!r:.80}") from error
+    if rest.shape != (count, 3) or carried_out.shape != (count,) or carried_out.dtype != bool:
+        raise CaromError(
+            f"strike: expected rests of shape ({count}, 3) and {count} booleans, got shapes {rest.shape} and "
+            f"{carried_out.shape} ({carried_out.dtype})"
+        )
+    return rest, carried_out

@@ -7,6 +7,7 @@ middle of its arc sends it. Corners [K+1, 2] [m] are the ends of K segments; a s
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,18 @@ def task_scene(scene: StrikeScene) -> StrikeScene:
         )
     arc = scene.arc if scene.shape.kind != "semi-cylinder" or scene.arc is not None else ARC
     return replace(scene, speed=(low, high), deflection=min(DEFLECTION, scene.deflection), arc=arc)
+
+
+def strikes_of(scene: StrikeScene) -> dict[str, Any]:
+    """What actions stand for in a scene, to be kept with a policy: the block, and the ranges of its strikes."""
+    scene = task_scene(scene)
+    return {
+        "shape": scene.shape.kind,
+        "size_m": [round(float(v), 4) for v in np.ptp(scene.outline.vertices, axis=0)],
+        "arc_rad": None if scene.arc is None else [round(float(v), 4) for v in scene.arc],
+        "deflection_rad": round(float(scene.deflection), 4),
+        "speed_m_s": [round(float(v), 4) for v in scene.speed],
+    }
 
 
 def heading_angle(scene: StrikeScene) -> float:

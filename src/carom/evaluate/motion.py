@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.errors import CaromError
-from carom.recordings import Recordings, resting_pose, undisturbed_until
+from carom.recordings import Recordings, Trajectory, resting_pose, undisturbed_until
 from carom.recordings.strikes import first_strike
 from carom.scenes.collide import at_distance
 from carom.simulate.contract import Simulator, Status
@@ -37,15 +37,20 @@ def recorded_ends(recordings: Recordings, impacts: Impacts) -> Ends:
         strike, reason = first_strike(trajectory)
         if strike is None:
             raise CaromError(f"{name}: {reason}")
-        frame = np.column_stack([trajectory.position_world[strike.target][:, :2], trajectory.yaw(strike.target)])
-        tracked = np.flatnonzero(np.isfinite(frame).all(axis=1))
-        until = undisturbed_until(trajectory, strike)
-        rest = resting_pose(trajectory, strike)
-        pose.append(frame[tracked[-1]] if rest is None else rest)
+        until, rest = undisturbed_until(trajectory, strike), resting_pose(trajectory, strike)
+        final, seen = last_seen(trajectory, strike.target)
+        pose.append(final if rest is None else rest)
         time.append(until - strike.time)
-        last.append(frame[tracked[-1]])
-        again.append(until < trajectory.time[tracked[-1]] - 0.02)
+        last.append(final)
+        again.append(until < seen - 0.02)
     return Ends(np.array(pose), np.array(time), np.array(last), np.array(again, dtype=bool))
+
+
+def last_seen(trajectory: Trajectory, body: str) -> tuple[Array, float]:
+    """x, y, yaw of a body's frame [3] at its last sample that was tracked, and when that was [s]."""
+    frame = np.column_stack([trajectory.position_world[body][:, :2], trajectory.yaw(body)])
+    index = int(np.flatnonzero(np.isfinite(frame).all(axis=1))[-1])
+    return frame[index], float(trajectory.time[index])
 
 
 def motion_errors(simulator: Simulator, impacts: Impacts, ends: Ends) -> dict[str, float]:

@@ -15,18 +15,25 @@ from carom.envs.render import animation, frame
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
-from carom.envs.task import task_scene
+from carom.envs.task import strikes_of
 from carom.errors import CaromError, unknown_name
-from carom.loop import ALL_SETTINGS, standin
+from carom.evaluate.motion import last_seen
+from carom.loop import ALL_SETTINGS, Reality, standin
 from carom.loop.standin import StandIn
+from carom.recordings import Impact, Trajectory, read, resting_pose, undisturbed_until
+from carom.recordings.differentiate import measured_rows
+from carom.recordings.impact import planar_samples
+from carom.recordings.strikes import first_strike
 from carom.scenes.strike import StrikeScene, from_bodies
-from carom.simulate.model import ENGINES, load_hybrid
+from carom.simulate.model import ENGINES, FOLDER, load_hybrid
 from carom.simulate.uncertain import draws_of
 from carom.state import Array, StrikeCommands
 from carom.train import Policy, Trials, load_policy, run_trials, train
 
 DRAWS = 16  #: simulators that stand for what is uncertain, with --randomise
 SHAPE = "semi-cylinder"  #: of the block on the stand-ins
+APART = 100_003  #: between seeds: trial or environment i has the seed plus i
+MOST_TRIALS = 100_000
 BLOCK = 1  #: seed of a stand-in: to which side its mass is off, and the like
 Progress = Callable[[str, int, int], None]
 
@@ -48,9 +55,9 @@ def training_engines(
             )
         return None, {"simulator": engine}
     hybrid, digest = load_hybrid(model), sha256()
-    for path in sorted(model.rglob("*.safetensors")):
+    for path in sorted(path for path in (model / FOLDER).rglob("*") if path.is_file()):
         digest.update(path.read_bytes())
-    made_by = {"simulator": engine, "randomise": randomise, "model": str(model), "digest": digest.hexdigest()[:12]}
+    made_by = {"simulator": engine, "randomise": randomise, "folder": str(model), "digest": digest.hexdigest()[:12]}
     if randomise:
         return draws_of(hybrid, DRAWS, engine=engine, seed=seed, threads=threads), made_by
     return hybrid.simulator(engine, threads=threads), made_by
@@ -82,28 +89,6 @@ def train_policy(
     )  # fmt: skip
 
 
-def strikes_of(scene: StrikeScene) -> dict[str, Any]:
-    """What actions stand for in a scene: the block, and the ranges of its strikes."""
-    size = np.ptp(scene.outline.vertices, axis=0)
-    return {
-        "shape": scene.shape.kind,
-        "size_m": [round(float(v), 4) for v in size],
-        "arc_rad": None if scene.arc is None else [round(float(v), 4) for v in scene.arc],
-        "deflection_rad": round(float(scene.deflection), 4),
-        "speed_m_s": [round(float(v), 4) for v in scene.speed],
-    }
-
-
-def check_strikes(policy: Policy, scene: StrikeScene) -> None:
-    """Raise if a policy's actions would mean other strikes, or another block, than it was trained with."""
-    learned, here = policy.made_by.get("strikes_mean"), strikes_of(task_scene(scene))
-    for key, value in here.items():
-        if isinstance(learned, Mapping) and learned.get(key) != value:
-            raise CaromError(
-                f"the policy was trained with {key} {learned.get(key)}, this reality has {value}: train one for it"
-            )
-
-
 def standin_strike(reality: StandIn, *, seed: int) -> Strike:
     """Strikes carried out on a stand-in, each with its own scatter."""
     calls = 0
@@ -115,6 +100,46 @@ def standin_strike(reality: StandIn, *, seed: int) -> Strike:
         return rest, np.asarray(np.isfinite(rest).all(axis=1))
 
     return strike
+
+
+def reality_strike(reality: Reality, folder: Path, *, seed: int = 0) -> Strike:
+    """Strikes carried out by whatever fulfils `Reality`, a robot say; rests are read off its recordings.
+
+    The recordings of each call go into `folder/strikes-001` and so on. A strike without an impact in its recording has
+    not come about; a block that still moves at the end of its recording counts as resting there.
+    """
+    calls = 0
+
+    def strike(commands: StrikeCommands) -> tuple[Array, Mask]:
+        nonlocal calls
+        calls += 1
+        recordings = read(reality.execute(commands, folder / f"strikes-{calls:03d}", seed=seed + calls))
+        if len(recordings.trajectories) != len(commands):
+            raise CaromError(
+                f"{recordings.path}: expected a recording for each of {len(commands)} strikes, got "
+                f"{len(recordings.trajectories)}"
+            )
+        rest, struck = commands.target_pose.copy(), np.zeros(len(commands), dtype=bool)
+        for row, trajectory in enumerate(recordings.trajectories):
+            impact, _ = first_strike(trajectory)
+            if impact is not None:
+                rest[row], struck[row] = _lies(trajectory, impact), True
+        return rest, struck
+
+    return strike
+
+
+def _lies(trajectory: Trajectory, impact: Impact) -> Array:
+    """x, y, yaw of a struck body [3] when all is over: shortly before something else moves it, or the record ends.
+
+    Not where it first seems to rest: on a slippery table it creeps on, and turns by some degrees.
+    """
+    until, samples = undisturbed_until(trajectory, impact), planar_samples(trajectory, impact.target)[:, [0, 1, 5]]
+    ago = until - trajectory.time
+    late = samples[measured_rows(samples) & (ago >= 0.02) & (ago <= 0.12)]
+    if resting_pose(trajectory, impact) is None or len(late) < 3:
+        return last_seen(trajectory, impact.target)[0]
+    return np.asarray(np.median(late, axis=0))
 
 
 def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:
@@ -136,13 +161,14 @@ def roll_out(
     folder: Path, on: str, routes: Sequence[str], *, trials: int, seed: int, threads: int, progress: Progress
 ) -> list[Trials]:
     """Trials of a saved policy along routes."""
+    if not 1 <= trials <= MOST_TRIALS:
+        raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
     policy = load_policy(folder)
     chosen = [route_from(r) for r in routes]
     found = []
     for number, route in enumerate(chosen):
         strike, scene = reality_from(on, seed=seed, threads=threads)  # anew: no route depends on the others
-        check_strikes(policy, scene)
-        found.append(run_trials(policy, strike, scene, route, trials=trials, seed=seed))
+        found.append(run_trials(policy, strike, scene, route, trials=trials, seed=APART * seed))
         progress("trials", number + 1, len(chosen))
     return found
 
@@ -166,16 +192,15 @@ def trial_rows(found: Sequence[Trials]) -> list[dict[str, Any]]:
     return rows
 
 
-def animate(folder: Path, on: str, routes: Sequence[str], path: Path, *, seed: int, threads: int) -> Path:
+def animate(folder: Path, on: str, routes: Sequence[str], path: Path, *, seed: int, threads: int) -> None:
     """An animation (GIF) of one trial along each route."""
     policy, frames = load_policy(folder), []
     for route in routes:
         strike, scene = reality_from(on, seed=seed, threads=threads)
-        batch = StrikeBatch(strike, scene, starts=RouteStarts(route_from(route)), count=1, seed=seed)
+        batch = StrikeBatch(strike, scene, starts=RouteStarts(route_from(route)), count=1, seed=APART * seed)
         frames.append(frame(batch))
         while not batch.ended[0]:
             batch.step(policy.act(batch.observe()))
             frames.append(frame(batch))
     path.parent.mkdir(parents=True, exist_ok=True)
     animation(frames, path)
-    return path

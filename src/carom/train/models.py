@@ -12,6 +12,8 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
+from carom.envs.batch import StrikeBatch
+from carom.envs.task import strikes_of
 from carom.errors import CaromError, unknown_name
 from carom.train.policy import Floats, Policy
 from carom.train.presets import LIBRARIES, Preset
@@ -59,7 +61,10 @@ def is_jax(model: BaseAlgorithm) -> bool:
 
 
 def policy_of(model: BaseAlgorithm, *, environment: str = "", made_by: Mapping[str, Any] | None = None) -> Policy:
-    """The deterministic actor of a SAC or PPO model of Stable-Baselines3 or sbx."""
+    """The deterministic actor of a SAC or PPO model of Stable-Baselines3 or sbx.
+
+    What its actions mean (`strikes_mean`) is added to `made_by`, if the model still has an environment of Carom's.
+    """
     kind = type(model).__name__
     if kind not in ("SAC", "PPO"):
         raise CaromError(f"a policy can be taken from SAC or PPO, got {kind}")
@@ -82,8 +87,17 @@ def policy_of(model: BaseAlgorithm, *, environment: str = "", made_by: Mapping[s
         observation_high=np.asarray(seen.high, dtype=np.float32),  # type: ignore[attr-defined]
         action_low=np.asarray(acted.low, dtype=np.float32),  # type: ignore[attr-defined]
         action_high=np.asarray(acted.high, dtype=np.float32),  # type: ignore[attr-defined]
-        made_by=dict(made_by or {}),
+        made_by={**_strikes_mean(model), **(made_by or {})},
     )
+
+
+def _strikes_mean(model: BaseAlgorithm) -> dict[str, Any]:
+    env = model.get_env()
+    try:
+        batch = None if env is None else env.get_attr("batch", 0)[0]
+    except AttributeError:
+        return {}
+    return {"strikes_mean": strikes_of(batch.scene)} if isinstance(batch, StrikeBatch) else {}
 
 
 Layers = tuple[tuple[Floats, ...], tuple[Floats, ...], str]

@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +22,7 @@ from stable_baselines3.common.logger import Logger, make_output_format
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
+from carom.distill.train import one_thread
 from carom.errors import CaromError
 from carom.train.checkpoint import drop_checkpoints, load_checkpoint, save_checkpoint
 from carom.train.models import new_model, policy_of
@@ -52,14 +53,16 @@ def train(
     """Train for `steps` transitions and save the policy into `out`; the same call again returns it at once.
 
     `made_by` says what the environment runs on (simulator, domain); it is part of the settings that must not
-    change between a stop and its continuation. Seconds spent in environment and learner are in
-    `policy.made_by["timing"]`.
+    change between a stop and its continuation, all but its `folder`: a model may be moved. Seconds spent in
+    environment and learner are in `policy.made_by["timing"]`. torch has one thread meanwhile, so that a seed gives the
+    same policy on any machine.
     """
     chosen = preset_of(preset, algo) if isinstance(preset, str) else preset
     if chosen.algorithm != algo:
         raise CaromError(f"preset '{chosen.name}' is for {chosen.algorithm}, asked for {algo}")
     if steps < chosen.envs:
         raise CaromError(f"steps: expected {chosen.envs} or more (one of each environment), got {steps}")
+    chosen = replace(chosen, warm_up=min(chosen.warm_up, steps // 2))  # a short training learns something, too
     settings = {
         "algorithm": algo,
         "steps": steps,
@@ -77,7 +80,8 @@ def train(
     env = make_env(chosen.envs)
     try:
         _expect(env, chosen)
-        policy = _run(env, out, settings, chosen, progress or (lambda what, done, total: None))
+        with one_thread():
+            policy = _run(env, out, settings, chosen, progress or (lambda what, done, total: None))
     finally:
         env.close()
     save_policy(out, policy)
@@ -120,7 +124,7 @@ def _refuse_other(out: Path, settings: Mapping[str, Any]) -> None:
             raise CaromError(f"{out} holds a policy that was not trained there; choose another folder")
         return
     old, new = _flat(read_json(out / SETTINGS)), _flat(settings)
-    other = [k for k in {**old, **new} if old.get(k) != new.get(k)]
+    other = [k for k in {**old, **new} if old.get(k) != new.get(k) and k != "made_by.folder"]
     if other:
         listed = ", ".join(f"{k} {old.get(k)} (now {new.get(k)})" for k in other)
         raise CaromError(f"{out} holds a training with other settings: {listed}; repeat them or choose another folder")

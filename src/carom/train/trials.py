@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.stats import norm
 from carom.envs.batch import Strike, StrikeBatch
 from carom.envs.routes import Route
 from carom.envs.starts import RouteStarts
-from carom.envs.task import STRIKES
+from carom.envs.task import STRIKES, strikes_of
 from carom.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array
@@ -91,9 +91,13 @@ def run_trials(
     trials: int = 100,
     seed: int = 0,
 ) -> Trials:
-    """Let a policy strike along a route, all trials in lock step; trial i starts as seed + i says."""
+    """Let a policy strike along a route, all trials in lock step; trial i starts as seed + i says.
+
+    Refuses a scene in which its actions would mean other strikes, or another block, than it was trained with.
+    """
     if trials < 1:
         raise CaromError(f"trials: expected 1 or more, got {trials}")
+    _check_strikes(policy, scene)
     batch = StrikeBatch(strike, scene, starts=RouteStarts(route), count=trials, seed=seed)
     path = [batch.target_pose]
     strikes = np.zeros(trials, dtype=np.int64)
@@ -107,3 +111,12 @@ def run_trials(
         left |= outcome.left_zone
         path.append(np.where(active[:, None], batch.target_pose, np.nan))
     return Trials(route, batch.stage == route.segments, batch.stage.copy(), strikes, left, np.stack(path, axis=1))
+
+
+def _check_strikes(policy: Policy, scene: StrikeScene) -> None:
+    learned, here = policy.made_by.get("strikes_mean"), strikes_of(scene)
+    for key, value in here.items():
+        if isinstance(learned, Mapping) and learned.get(key) != value:
+            raise CaromError(
+                f"the policy was trained with {key} {learned.get(key)}, this reality has {value}: train one for it"
+            )
