@@ -36,11 +36,11 @@ def training_seconds(model: HybridModel, seed: int, threads: int, progress: Prog
                 progress=lambda what, done, total, name=name: progress(f"train in {name}", done, total),  # type: ignore[misc]
             )  # fmt: skip
         timing, times = policy.made_by["timing"], WHOLE / TRANSITIONS
-        warm_up = preset_of("fast", "sac").warm_up  # without updates, in the long training as in the short one
+        learning = TRANSITIONS - policy.made_by["settings"]["warm_up"]  # before that there are no updates
         parts = {
             "engine": times * spent[0],
             "rules": times * (timing["environment"] - spent[0]),
-            "updates": (WHOLE - warm_up) / (TRANSITIONS - warm_up) * timing["updates"],
+            "updates": (WHOLE - preset_of("fast", "sac").warm_up) / learning * timing["updates"],
             "rest": times * timing["rest"],
         }
         for part, seconds in {**parts, "all": sum(parts.values())}.items():
