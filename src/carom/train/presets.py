@@ -30,7 +30,7 @@ class Preset:
 
 #: `paper`: the defaults of Stable-Baselines3. `fast`: batched, and a short horizon. Table V pays nearly 1 for every
 #: strike that stays in the zone: with gamma 0.99 five timid strikes (4.7) are worth almost as much as arriving (6), and
-#: SAC settled for them; with 0.5 arriving is worth three times as much with one strike, twice with two.
+#: SAC settles for them for long; with 0.5 arriving is worth three times as much with one strike, twice with two.
 #: PPO's numbers have not been tuned.
 PRESETS: tuple[Preset, ...] = (
     Preset("paper", "sac", envs=1, layers=(256, 256), learning_rate=3e-4, batch=256),
