@@ -7,12 +7,12 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
-from carom.bench import training_speed
-from carom.bench.training_speed import WHOLE, training_seconds
+from carom.bench.training_speed import training_seconds
 from carom.scenes.strike import builtin
 
 SLEEP = 0.05  #: [s] that a strike of the slow engine takes
 VECTOR_STEPS = 4
+WHOLE = 200_000
 
 
 class Engine:
@@ -34,9 +34,9 @@ class Model:
         return Engine(SLEEP if name == "mujoco" else 0.0)
 
 
-def test_the_engine_and_the_rest_add_up_and_stand_for_the_whole_training(monkeypatch):
-    monkeypatch.setattr(training_speed, "TRANSITIONS", 128 * VECTOR_STEPS)
-    rows = training_seconds(Model(), 0, 1, lambda *_: None)
+def test_the_engine_and_the_rest_add_up_and_stand_for_the_whole_training():
+    measured = 128 * VECTOR_STEPS
+    rows = training_seconds(Model(), measured=measured, whole=WHOLE, seed=0, threads=1, progress=lambda *_: None)
     found = {(row["method"], row["setting"].removeprefix("training, ")): row["value"] for row in rows}
     for name in ("mujoco", "hybrid"):
         parts = [found[name, part] for part in ("engine", "rules", "updates", "rest")]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.planning import BUDGET, SHAPES, hybrid_of, learned
 from carom.bench.results import Results, new_results, summarise
+from carom.distill.train import torch_threads
 from carom.plan import Plan, plan_strike, strike_space
 from carom.plan.search import HORIZON
 from carom.simulate.contract import Simulator
@@ -52,17 +51,6 @@ def run(
             "1 mm), a derivative counted as one evaluation; evaluations-ratio is that over CMA-ES's.",
         ),
     )
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """torch on this many threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _shape(shape: str, threads: int, draws: int, samples: int, out: Path, seed: int, progress: Progress) -> Rows:

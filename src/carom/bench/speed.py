@@ -33,6 +33,7 @@ COLLISIONS = 2048
 ENVIRONMENT = "semi-cylinder"  #: the shape of the environments
 ENVIRONMENTS = (1, 128, 2048)  #: stepped together
 IDENTIFICATIONS = 5  #: sets of tosses
+TRAINING, TRAINED = 200_000, 20_000  #: transitions of a training: that seconds are stated for, and that are measured
 LONG_ENOUGH = 3.0  #: [s] that a rate is measured over, at least
 Progress = Callable[[str, int, int], None]
 
@@ -70,9 +71,9 @@ def run(
             f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
             "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines, "
             "infos and new episodes included.",
-            "training: SAC with the preset `fast`, 200,000 transitions, from 20,000 measured in each engine, one after "
-            "the other. engine: the strikes; rules: the rest of the environment; updates: torch within SB3; "
-            "rest: SB3 itself, and checkpoints.",
+            f"training: SAC with the preset `fast`, {TRAINING:,} transitions, from {TRAINED:,} measured in each "
+            "engine, one after the other. engine: the strikes; rules: the rest of the environment; updates: torch "
+            "within SB3; rest: SB3 itself, and checkpoints.",
             "identification: friction, stiffness, damping and inertia from 8 simulated tosses, until Eq. 1 is the same "
             "(within 2 %): Carom's search, all cores, against plain CMA-ES (cmaes as it comes) over one-thread "
             f"mujoco.rollout, in the same run. reached: share of runs in which the latter got there; it was stopped at "
@@ -87,7 +88,10 @@ def _training(draw: int, samples: int, out: Path, seed: int, threads: int, progr
     from carom.bench.training_speed import training_seconds
 
     lesson, recordings = learned(ENVIRONMENT, 0, samples, out, seed, threads, progress)
-    return training_seconds(hybrid_of(lesson, recordings), seed + draw, threads, progress)
+    return training_seconds(
+        hybrid_of(lesson, recordings), measured=TRAINED, whole=TRAINING, seed=seed + draw, threads=threads,
+        progress=progress,
+    )  # fmt: skip
 
 
 def _identification(seed: int, threads: int) -> Rows:

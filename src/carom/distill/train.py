@@ -51,7 +51,7 @@ def train(
         raise CaromError(f"{len(y)} simulated impacts are too few to train on; give --samples 1000 or more")
     network.get_buffer("shift").copy_(_symmetric_mean(x[test:], network))
     network.get_buffer("scale").copy_(x[test:].std(0).clamp_min(1e-3))
-    with one_thread():
+    with torch_threads(1):
         curve = fit_network(network, x, y, weight, test, chosen, steps, generator, progress)
     network.eval()
     for p in network.parameters():
@@ -69,10 +69,10 @@ def train(
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """torch on one thread: the same bits on any machine, and no slower for matrices this small."""
+def torch_threads(count: int) -> Iterator[None]:
+    """torch on this many threads; on one: the same bits on any number of cores, no slower for matrices this small."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.errors import CaromError
-from carom.recordings import Recordings, Trajectory, resting_pose, undisturbed_until
+from carom.recordings import Impact, Recordings, Trajectory, resting_pose, undisturbed_until
+from carom.recordings.differentiate import measured_rows
+from carom.recordings.impact import planar_samples
 from carom.recordings.strikes import first_strike
 from carom.scenes.collide import at_distance
 from carom.simulate.contract import Simulator, Status
@@ -51,6 +53,19 @@ def last_seen(trajectory: Trajectory, body: str) -> tuple[Array, float]:
     frame = np.column_stack([trajectory.position_world[body][:, :2], trajectory.yaw(body)])
     index = int(np.flatnonzero(np.isfinite(frame).all(axis=1))[-1])
     return frame[index], float(trajectory.time[index])
+
+
+def final_rest(trajectory: Trajectory, strike: Impact) -> Array:
+    """x, y, yaw of a struck body [3] when all is over: shortly before something else moves it, or the record ends.
+
+    Not where it first seems to rest (`resting_pose`): on a slippery table it creeps on, and turns by some degrees.
+    """
+    samples = planar_samples(trajectory, strike.target)[:, [0, 1, 5]]
+    ago = undisturbed_until(trajectory, strike) - trajectory.time
+    late = samples[measured_rows(samples) & (ago >= 0.02) & (ago <= 0.12)]
+    if resting_pose(trajectory, strike) is None or len(late) < 3:
+        return last_seen(trajectory, strike.target)[0]
+    return np.asarray(np.median(late, axis=0))
 
 
 def motion_errors(simulator: Simulator, impacts: Impacts, ends: Ends) -> dict[str, float]:

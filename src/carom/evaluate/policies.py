@@ -15,14 +15,11 @@ from carom.envs.render import animation, frame
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
-from carom.envs.task import strikes_of
 from carom.errors import CaromError, unknown_name
-from carom.evaluate.motion import last_seen
+from carom.evaluate.motion import final_rest
 from carom.loop import ALL_SETTINGS, Reality, standin
 from carom.loop.standin import StandIn
-from carom.recordings import Impact, Trajectory, read, resting_pose, undisturbed_until
-from carom.recordings.differentiate import measured_rows
-from carom.recordings.impact import planar_samples
+from carom.recordings import read
 from carom.recordings.strikes import first_strike
 from carom.scenes.strike import StrikeScene, from_bodies
 from carom.simulate.model import ENGINES, FOLDER, load_hybrid
@@ -81,8 +78,7 @@ def train_policy(
     elif route is not None:
         raise CaromError(f"--route belongs to {ENVIRONMENTS[1]}, not to {environment}")
     seed = int(options.get("seed", 0))
-    scene = make_batch(engines, starts).scene
-    made_by = {**made_by, "points_m": starts.points.tolist(), "strikes_mean": strikes_of(scene)}
+    made_by = {**made_by, "points_m": starts.points.tolist()}
     return train(
         lambda count: StrikeVecEnv(make_batch(engines, starts, count=count, seed=seed)),
         out, environment=environment, made_by=made_by, **options,
@@ -123,23 +119,10 @@ def reality_strike(reality: Reality, folder: Path, *, seed: int = 0) -> Strike:
         for row, trajectory in enumerate(recordings.trajectories):
             impact, _ = first_strike(trajectory)
             if impact is not None:
-                rest[row], struck[row] = _lies(trajectory, impact), True
+                rest[row], struck[row] = final_rest(trajectory, impact), True
         return rest, struck
 
     return strike
-
-
-def _lies(trajectory: Trajectory, impact: Impact) -> Array:
-    """x, y, yaw of a struck body [3] when all is over: shortly before something else moves it, or the record ends.
-
-    Not where it first seems to rest: on a slippery table it creeps on, and turns by some degrees.
-    """
-    until, samples = undisturbed_until(trajectory, impact), planar_samples(trajectory, impact.target)[:, [0, 1, 5]]
-    ago = until - trajectory.time
-    late = samples[measured_rows(samples) & (ago >= 0.02) & (ago <= 0.12)]
-    if resting_pose(trajectory, impact) is None or len(late) < 3:
-        return last_seen(trajectory, impact.target)[0]
-    return np.asarray(np.median(late, axis=0))
 
 
 def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:

@@ -18,7 +18,7 @@ from carom.distill.frames import SPEED_SCALE, Frames, contact_frames, to_local, 
 from carom.distill.model import Preset
 from carom.distill.network import ImpactNetwork
 from carom.distill.sample import sample_strikes
-from carom.distill.train import fit_network, one_thread
+from carom.distill.train import fit_network, torch_threads
 from carom.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
@@ -164,7 +164,7 @@ def _learn(
     network.get_buffer("scale").copy_(x.std(0).clamp_min(1e-3))
     generator = torch.Generator().manual_seed(seed)
     weight = torch.ones(len(y), 1)
-    with one_thread():
+    with torch_threads(1):
         fit_network(network, x, y, weight, HELD_OUT, SMALL, steps or SMALL.steps, generator, None)
     network.eval()
     for p in network.parameters():

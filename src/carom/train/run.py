@@ -22,7 +22,7 @@ from stable_baselines3.common.logger import Logger, make_output_format
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from carom.distill.train import one_thread
+from carom.distill.train import torch_threads
 from carom.errors import CaromError
 from carom.train.checkpoint import drop_checkpoints, load_checkpoint, save_checkpoint
 from carom.train.models import new_model, policy_of
@@ -55,7 +55,7 @@ def train(
     `made_by` says what the environment runs on (simulator, domain); it is part of the settings that must not
     change between a stop and its continuation, all but its `folder`: a model may be moved. Seconds spent in
     environment and learner are in `policy.made_by["timing"]`. torch has one thread meanwhile, so that a seed gives the
-    same policy on any machine.
+    same policy on any number of cores.
     """
     chosen = preset_of(preset, algo) if isinstance(preset, str) else preset
     if chosen.algorithm != algo:
@@ -80,7 +80,7 @@ def train(
     env = make_env(chosen.envs)
     try:
         _expect(env, chosen)
-        with one_thread():
+        with torch_threads(1):
             policy = _run(env, out, settings, chosen, progress or (lambda what, done, total: None))
     finally:
         env.close()
