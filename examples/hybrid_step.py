@@ -1,15 +1,15 @@
 """A learned impact in a MuJoCo loop of one's own: an actuated tool strikes a block. Run: python examples/hybrid_step.py
 
-The rule below stands in for a learned model; yours is carom.simulate.load_hybrid(folder).student.
+The rule below stands in for a learned model; yours is carom.hybrid.load_hybrid(folder).student.
 """
 
 import mujoco
 import numpy as np
 
-from carom.adapt.model import Prediction
-from carom.distill.frames import contact_frames
+from carom.engines.contact_frames import contact_frames
+from carom.hybrid.step import HybridStep
+from carom.learn.impact.adapted_model import Prediction
 from carom.scenes.strike import StrikeScene, builtin
-from carom.simulate.step import HybridStep
 from carom.state import Strikes
 
 LAB = """<mujoco>

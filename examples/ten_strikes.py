@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from carom.adapt import adapt
-from carom.distill import distill
-from carom.loop import sample_commands, standin
+from carom.compare import relative_error, summary
+from carom.learn import adapt, distill
+from carom.reality import sample_commands, standin
 from carom.recordings import read, scene_of, strike_impacts
-from carom.report import relative_error, summary
 
 
 def main(folder: Path, out: Path) -> dict[str, float]:

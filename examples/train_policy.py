@@ -5,10 +5,11 @@ from pathlib import Path
 
 from stable_baselines3 import SAC
 
+from carom.engines import MujocoSimulator
 from carom.envs import ROUTES, SegmentStarts, engine_strike, make_batch
 from carom.envs.sb3 import StrikeVecEnv
+from carom.hybrid import load_hybrid
 from carom.scenes.strike import builtin
-from carom.simulate import MujocoSimulator, load_hybrid
 from carom.train import policy_of, run_trials, save_policy
 
 steps, *model_folder = sys.argv[1:]  # without a model from `carom adapt`: MuJoCo with default parameters

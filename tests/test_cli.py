@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from carom.loop import sample_commands, standin
+from carom.reality import sample_commands, standin
 
 
 def carom(*arguments, cwd=None):
@@ -50,15 +50,29 @@ def test_a_strike_is_planned_exported_and_pictured(lab, tmp_path):
     assert len(rest) == 3
     start = ("--from", "0.2", "-0.1", "0.5")
     arguments = ("plan", lab / "model", *start, "--method", "gradient", "--json", "-")
-    code, out, err = carom(*arguments, "--target", 0.26, -0.06, 0.6, "--tolerance", 0.05, 1.5, "--export",
-                           tmp_path / "robot", "--report", tmp_path / "plan.html")  # fmt: skip
+    code, out, err = carom(
+        *arguments,
+        "--target",
+        0.26,
+        -0.06,
+        0.6,
+        "--tolerance",
+        0.05,
+        1.5,
+        "--export",
+        tmp_path / "robot",
+        "--report",
+        tmp_path / "plan.html",
+    )
     assert code == 0, err
     plan = json.loads(out)
     assert plan["reachable"]
     assert plan["target_pose"] == [0.2, -0.1, 0.5]
     assert {p.name for p in (tmp_path / "robot").iterdir()} == {
-        "strike.csv", "strike.json", "franka_cartesian_velocities.csv",
-    }  # fmt: skip
+        "strike.csv",
+        "strike.json",
+        "franka_cartesian_velocities.csv",
+    }
     assert (tmp_path / "plan.html").stat().st_size > 10_000
     far = carom(*arguments, "--target", 5, 5, 0, "--export", tmp_path / "far")
     assert far[0] == 2

@@ -9,8 +9,8 @@ import mujoco
 import pytest
 
 from carom.cli import main
-from carom.identify import motion_search
-from carom.identify.motion_search import Budget
+from carom.identify.tosses import search as motion_search
+from carom.identify.tosses.search import Budget
 from free_recordings import TRUTH, tosses_folder
 
 
@@ -54,9 +54,19 @@ def test_a_folder_of_tosses_becomes_a_calibrated_scene(carom, folder, tmp_path):
 
 def test_a_table_is_printed_with_units_intervals_and_errors(carom, folder):
     code, said, err = carom(
-        "identify", folder, "--fit", 3, "--parameters", "friction,gravity", "--fix", "stiffness=12000", "--fix",
-        "damping=90", "--threads", 1,
-    )  # fmt: skip
+        "identify",
+        folder,
+        "--fit",
+        3,
+        "--parameters",
+        "friction,gravity",
+        "--fix",
+        "stiffness=12000",
+        "--fix",
+        "damping=90",
+        "--threads",
+        1,
+    )
     assert code == 0, err
     for words in ("cma", "90 % interval", "m/s^2", "3 unseen recordings", "restitution", "given"):
         assert words in said, words

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.state import Impacts, Strikes, rotate, wrap_angle
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 
 Array = NDArray[np.float64]
 

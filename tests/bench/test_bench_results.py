@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from carom.bench import checkpoint
 from carom.bench.results import (
     Results,
     Row,
@@ -26,7 +25,8 @@ from carom.bench.results import (
     rich_table,
     summarise,
 )
-from carom.errors import CaromError
+from carom.core import work as checkpoint
+from carom.core.errors import CaromError
 
 ROWS = (
     Row("D1", "ridge", "median-relative-error", 0.12, 0.01, 10),
@@ -67,8 +67,13 @@ def test_file_has_the_documented_fields_and_is_strict_json(results: Results, tmp
     content = json.loads(text, parse_constant=refuse)
     assert list(content) == ["name", "command", "versions", "machine", "seconds", "notes", "rows"]
     assert content["rows"][0] == {
-        "setting": "D1", "method": "ridge", "metric": "median-relative-error", "mean": 0.12, "sd": 0.01, "n": 10,
-    }  # fmt: skip
+        "setting": "D1",
+        "method": "ridge",
+        "metric": "median-relative-error",
+        "mean": 0.12,
+        "sd": 0.01,
+        "n": 10,
+    }
 
 
 def test_results_are_written_beside_the_others_unless_told(

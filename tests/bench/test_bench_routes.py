@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
 from carom.bench.routes import METHODS, REALITIES, TOGETHER, _preset, _widened, jobs
-from carom.loop import ALL_SETTINGS
+from carom.reality import ALL_SETTINGS
 
 
 def test_every_simulator_is_trained_in_with_every_seed_and_the_papers_preset_once():
@@ -34,14 +34,20 @@ def _rows(metric, values, method="hybrid"):
 
 
 def test_intervals_are_the_wider_of_trials_and_seeds():
-    scattered = [*_rows("success-rate", (0.5, 0.6, 0.7)), *_rows("success-rate-low", (0.4, 0.5, 0.6)),
-                 *_rows("success-rate-high", (0.6, 0.7, 0.8))]  # fmt: skip
+    scattered = [
+        *_rows("success-rate", (0.5, 0.6, 0.7)),
+        *_rows("success-rate-low", (0.4, 0.5, 0.6)),
+        *_rows("success-rate-high", (0.6, 0.7, 0.8)),
+    ]
     ends = {row["metric"]: row["value"] for row in _widened(scattered)}
     half = 4.302653 * 0.1 / np.sqrt(3)  # Student's t for 2 degrees of freedom
     assert ends["success-rate-low"] == pytest.approx(0.6 - half, abs=1e-6)
     assert ends["success-rate-high"] == pytest.approx(0.6 + half, abs=1e-6)
-    alike = [*_rows("success-rate", (1.0,) * 3), *_rows("success-rate-low", (0.96,) * 3),
-             *_rows("success-rate-high", (1.0,) * 3)]  # fmt: skip
+    alike = [
+        *_rows("success-rate", (1.0,) * 3),
+        *_rows("success-rate-low", (0.96,) * 3),
+        *_rows("success-rate-high", (1.0,) * 3),
+    ]
     ends = {row["metric"]: row["value"] for row in _widened(alike)}
     assert (ends["success-rate-low"], ends["success-rate-high"]) == (0.96, 1.0)
     assert _widened(_rows("total-s", (3.0,))) == _rows("total-s", (3.0,))

@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from carom.bench import recovery
 from carom.bench.recovery import RANGES, UNSEEN, truth_of
 from carom.bench.simulated_tosses import NOISE, toss
-from carom.identify.motion_result import identify_motions
-from carom.identify.motion_search import Budget
+from carom.identify.tosses.result import identify_motions
+from carom.identify.tosses.search import Budget
 
 SMALL = Budget(first=1, sides=2, last=1, population=4)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from placed_blocks import EXACT, SCENE, on_route, placed
 
+from carom.core.errors import CaromError
+from carom.engines import MujocoSimulator
 from carom.envs import SegmentStarts, StrikeBatch, engine_strike, make_batch, route_through
-from carom.errors import CaromError
-from carom.simulate import MujocoSimulator
 
 MIDDLE = np.zeros((1, 3))
 

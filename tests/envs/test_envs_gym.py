@@ -12,6 +12,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from placed_blocks import EXACT, SCENE, Pushes, placed
 
+from carom.core.errors import CaromError
+from carom.engines import MujocoSimulator, Simulator
 from carom.envs import (
     RouteStarts,
     SegmentStarts,
@@ -22,8 +24,6 @@ from carom.envs import (
     route_from,
 )
 from carom.envs.render import animation, frame
-from carom.errors import CaromError
-from carom.simulate import MujocoSimulator, Simulator
 
 sb3_checker = pytest.importorskip("stable_baselines3.common.env_checker")
 from stable_baselines3.common.vec_env import VecMonitor  # noqa: E402
@@ -52,9 +52,15 @@ def test_registered(name: str) -> None:
     _, _, _, truncated, info = env.step(np.zeros(3, dtype=np.float32))
     assert truncated is False
     assert set(info) == {
-        "reward_terms", "strikes", "subgoals", "is_success", "left_zone", "position_error", "orientation_error",
+        "reward_terms",
+        "strikes",
+        "subgoals",
+        "is_success",
+        "left_zone",
+        "position_error",
+        "orientation_error",
         "strike_failed",
-    }  # fmt: skip
+    }
     assert set(info["reward_terms"]) == {"R1", "R2", "R3", "R4"}
     vector = gymnasium.make_vec(name, num_envs=2, vectorization_mode="vector_entry_point", simulator=ENGINE)
     assert isinstance(vector.unwrapped, StrikeVectorEnv)

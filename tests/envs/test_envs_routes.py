@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from carom.core.errors import CaromError
 from carom.envs import Route, route_from, route_through
-from carom.errors import CaromError
 
 
 def test_built_in_routes_are_whole_segments() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from carom.core.errors import CaromError
 from carom.envs.routes import ROUTES
 from carom.envs.starts import DRAWS, SegmentStarts, uniform
 from carom.envs.task import heading_angle, inside, left_zone, observe, rewards, sub_goals
-from carom.errors import CaromError
 from carom.scenes.strike import builtin
 from carom.state import rotate, wrap_angle
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.identify import Errors, Estimate, Identification, read
 from carom.scenes.parameters import known
 
@@ -20,10 +20,19 @@ def found() -> Identification:
         Estimate("com_x", -0.001, "m", -0.004, 0.004, (-0.004, 0.004), "weakly identified", "it is wide"),
     )
     return Identification(
-        method="grid", scene="square", estimates=estimates, training=Errors(1e-4, 0.02, 1.0, 10), held_out=None,
-        held_out_by="leave-one-out", evaluations=2500, failures=3, seconds=1.234, seed=7,
-        notes=("one",), extra={"a": 1},
-    )  # fmt: skip
+        method="grid",
+        scene="square",
+        estimates=estimates,
+        training=Errors(1e-4, 0.02, 1.0, 10),
+        held_out=None,
+        held_out_by="leave-one-out",
+        evaluations=2500,
+        failures=3,
+        seconds=1.234,
+        seed=7,
+        notes=("one",),
+        extra={"a": 1},
+    )
 
 
 def test_round_trip_through_yaml(found, tmp_path):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import carom
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.plan.export import FR3, FRANKA, HOLD, PANDA, CartesianLimits, StrikeMotion, strike_motion, write_motion
 from carom.state import rotate
 

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 import torch
 
-from carom.adapt.model import Prediction, within_learned
-from carom.distill.frames import contact_frames
-from carom.errors import CaromError
+from carom.core.errors import CaromError
+from carom.engines.contact_frames import contact_frames
+from carom.engines.contract import Status
+from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.engines.slider import slider_for
+from carom.hybrid.draws import hybrid_draws
+from carom.hybrid.learned_impact import LearnedImpact
+from carom.hybrid.simulator import HybridSimulator
+from carom.learn.impact.adapted_model import Prediction, within_learned
+from carom.learn.impact.student import Student, teach
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.differentiate import differentiable_rest, rest_and_derivative
 from carom.plan.search import HORIZON, TAU, residuals
 from carom.scenes.strike import StrikeScene, builtin
-from carom.simulate.contract import Status
-from carom.simulate.hybrid import HybridSimulator
-from carom.simulate.impact import LearnedImpact
-from carom.simulate.mujoco_batch import MujocoSimulator
-from carom.simulate.slider import slider_for
-from carom.simulate.student import Student, teach
-from carom.simulate.uncertain import hybrid_draws
 from carom.state import Strikes
 
 POSE = np.array([0.3, -0.2, 0.7])
@@ -167,8 +167,10 @@ def test_the_derivative_is_that_of_the_rollout(hybrid, space, rest):
     length = 0.25
     inside = np.abs(np.mod(U[:, 0], length) - length / 2) < length / 2 - 2 * step
     with torch.no_grad():
-        ends = [[differentiable_rest(hybrid, space, torch.as_tensor(U + sign * step * e)).numpy() for sign in (1, -1)]
-                for e in np.eye(3)]  # fmt: skip
+        ends = [
+            [differentiable_rest(hybrid, space, torch.as_tensor(U + sign * step * e)).numpy() for sign in (1, -1)]
+            for e in np.eye(3)
+        ]
     difference = np.stack([(a - b) / (2 * step) for a, b in ends], axis=2)
     off = np.abs(difference - slope).max(axis=(1, 2)) / np.abs(slope).max(axis=(1, 2))
     # the network is float32, and the slider's count of steps jumps here and there: 1 % is what both leave

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from carom.errors import CaromError
-from carom.loop.touch import check_on_outline, surface
+from carom.core.errors import CaromError
+from carom.engines.approach import time_to_touch
 from carom.plan.space import CORNER, STANDOFF, StrikeSpace, approach, strike_space
+from carom.reality.touch import check_on_outline, surface
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import Striker, StrikeScene, builtin
-from carom.simulate.approach import time_to_touch
 from carom.state import rotate, wrap_angle
 
 POSE = np.array([0.4, -0.3, 1.1])

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from carom.errors import RecordingError
+from carom.core.errors import RecordingError
 from carom.recordings import check, read
 
 HEADER = """\

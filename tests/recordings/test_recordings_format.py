@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from synthetic_recordings import BOX, TOOL, Strike, two_discs
 
-from carom.errors import RecordingError
+from carom.core.artefacts import atomically
+from carom.core.errors import RecordingError
 from carom.recordings import Ground, Recordings, Trajectory, read, read_native, write
-from carom.recordings.files import atomically
 from carom.scenes.shapes import Body, Shape
 
 FORMATS = ("csv", "npz", "parquet")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from carom.errors import RecordingError
+from carom.core.errors import RecordingError
 from carom.recordings import Trajectory
 from carom.recordings.starts import LEAD, find_start, first_contact, matrices
 from carom.scenes.shapes import Body, Shape
@@ -89,9 +89,11 @@ def test_nothing_after_the_contact_counts():
     rest = len(trajectory) - contact
     turn = rng.normal(size=(rest, 4))
     wild = changed(
-        trajectory, slice(contact, None), position=rng.uniform(0.0, 0.05, (rest, 3)),
+        trajectory,
+        slice(contact, None),
+        position=rng.uniform(0.0, 0.05, (rest, 3)),
         quaternion=turn / np.linalg.norm(turn, axis=-1, keepdims=True),
-    )  # fmt: skip
+    )
     one, other = find_start(trajectory, gravity=G), find_start(wild, gravity=G)
     for field in vars(one):
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
@@ -121,10 +123,11 @@ def test_too_few_samples_before_the_contact_is_said():
     trajectory = flight()
     contact = first_contact(trajectory)
     late = replace(
-        trajectory, time=trajectory.time[contact - 2 :],
+        trajectory,
+        time=trajectory.time[contact - 2 :],
         position_world={"cube": trajectory.position_world["cube"][contact - 2 :]},
         quaternion_world={"cube": trajectory.quaternion_world["cube"][contact - 2 :]},
-    )  # fmt: skip
+    )
     with pytest.raises(RecordingError, match=r"toss.csv: only 2 samples before the first contact; 3 are needed"):
         find_start(late, gravity=G)
     gone = changed(trajectory, slice(2, contact), position=np.nan, quaternion=np.nan)

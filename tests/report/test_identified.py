@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from carom.errors import CaromError
-from carom.identify.motions import Motions
+from carom.core.errors import CaromError
+from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
 from carom.identify.result import Errors, Estimate, Identification
+from carom.identify.tosses.recorded import Motions
 from carom.report.identified import correlation_map, error_pairs, identified_page, motion_rows
 from carom.scenes.free import toss_scene
-from carom.scenes.free_batch import FreeMotion, FreeStarts
 
 COUNT, SAMPLES = 5, 30
 GREATER = np.array([0.01, 0.02, 0.03, 0.04, 0.05])  #: [m] by which "after" is off, per recording
@@ -56,11 +56,13 @@ def _identification(**extra: object) -> Identification:
 
 
 EXTRA = {
-    "restitution": 0.31, "contact_time_s": 0.0042, "sides": {"<toss>_0.csv": "+x", "<toss>_1.csv": "-z"},
+    "restitution": 0.31,
+    "contact_time_s": 0.0042,
+    "sides": {"<toss>_0.csv": "+x", "<toss>_1.csv": "-z"},
     "read_off": ["gravity"],
     "correlations": {"names": ["friction", "stiffness"], "matrix": [[1.0, -0.42], [-0.42, 1.0]]},
     "restarts": [{"friction": 0.19, "stiffness": 4e4}, {"friction": 0.33, "stiffness": 6e4}],
-}  # fmt: skip
+}
 
 
 def test_the_page_says_everything_and_loads_nothing(tmp_path: Path) -> None:
@@ -73,8 +75,20 @@ def test_the_page_says_everything_and_loads_nothing(tmp_path: Path) -> None:
     # means of 10, 20 .. 50 % of a width of 0.1 m, and of 0.1 rad
     for mean in ("30.0 %", "5.7°", "90.0 %"):
         assert f"<strong>{mean}</strong>" in text, mean
-    for said in ("51700", "weakly identified", "too few bounces", "0.31", "4.2 ms", "+x: &lt;toss&gt;_0", "n1",
-                 "cma, 7", "gravity 9.6 m/s^2", "mujoco", "leave-one-out", "0.33"):  # fmt: skip
+    for said in (
+        "51700",
+        "weakly identified",
+        "too few bounces",
+        "0.31",
+        "4.2 ms",
+        "+x: &lt;toss&gt;_0",
+        "n1",
+        "cma, 7",
+        "gravity 9.6 m/s^2",
+        "mujoco",
+        "leave-one-out",
+        "0.33",
+    ):
         assert said in text, said
     assert "<toss>_1" not in text
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.report import figures as draw
 
 K = 0.03
@@ -24,9 +24,15 @@ def _titles(figure: Any) -> list[str]:
 
 def _parameter(**changes: Any) -> draw.ParameterInterval:
     base = {
-        "name": "com_x", "value": 0.0, "low": -0.001, "high": 0.001, "unit": "m",
-        "bound_low": -0.01, "bound_high": 0.01, "verdict": "identified",
-    }  # fmt: skip
+        "name": "com_x",
+        "value": 0.0,
+        "low": -0.001,
+        "high": 0.001,
+        "unit": "m",
+        "bound_low": -0.01,
+        "bound_high": 0.01,
+        "verdict": "identified",
+    }
     return draw.ParameterInterval(**(base | changes))  # type: ignore[typeddict-item]
 
 

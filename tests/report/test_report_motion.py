@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.report import Figure, write_report
-from carom.report import motion as draw
+from carom.report import moving as draw
 from carom.state import Array
 
 SQUARE = 0.04 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.report import Figure, Section, Table, Text, write_report
 from carom.report import figures as draw
 
@@ -29,9 +29,16 @@ def _example() -> list[Section]:
     arc = np.linspace(0, np.pi, 41)
     outline = 0.05 * np.stack([np.cos(arc), np.sin(arc)], axis=1)
     interval = draw.ParameterInterval(
-        name="striker_friction", value=0.31, low=0.25, high=0.37, unit="1", bound_low=0.05, bound_high=1.0,
-        verdict="identified", log=True,
-    )  # fmt: skip
+        name="striker_friction",
+        value=0.31,
+        low=0.25,
+        high=0.37,
+        unit="1",
+        bound_low=0.05,
+        bound_high=1.0,
+        verdict="identified",
+        log=True,
+    )
     curve = [(s, 0.1 * np.exp(-s / 300), 0.12 * np.exp(-s / 300)) for s in range(0, 1000, 50)]
     names = [f"hit_{i:03d}.csv" for i in range(COUNT)]
     return [

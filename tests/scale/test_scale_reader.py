@@ -13,11 +13,11 @@ import pytest
 from simulated_tosses import CALIBRATED, parameters_file, tosses
 
 from carom.cli import main
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.recordings import read
 from carom.recordings.starts import matrices
 from carom.scale import augment, calibration, cubes, load, scale, toss
-from carom.scale.files import Row, table_of
+from carom.scale.shards import Row, table_of
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,19 @@ def test_damaged_data_are_refused(tmp_path: Path) -> None:
     good = pq.read_table(shard)
 
     def broken(position: np.ndarray) -> None:
-        row = Row(0, "toss", "ok", t.bodies, np.array(list(t.parameters.values())), 9.81, np.array([0, 0, 1.0, 0]),
-                  position, t.quaternion, t.start_velocity, t.start_spin)  # fmt: skip
+        row = Row(
+            0,
+            "toss",
+            "ok",
+            t.bodies,
+            np.array(list(t.parameters.values())),
+            9.81,
+            np.array([0, 0, 1.0, 0]),
+            position,
+            t.quaternion,
+            t.start_velocity,
+            t.start_spin,
+        )
         pq.write_table(pa.concat_tables([table_of([row]), good.slice(1)]), shard)
 
     broken(t.position[:, :, :2])
@@ -171,9 +182,12 @@ def test_the_command_makes_data_and_says_what(
     ],
 )
 def test_mistakes_end_in_one_line_and_code_two(
-    arguments: tuple[object, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    arguments: tuple[object, ...],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     code, _, err = carom(capsys, monkeypatch, "scale", *arguments, "--out", tmp_path / "x")
     assert code == 2
     assert said in err

@@ -10,11 +10,11 @@ import pytest
 import trimesh
 from simulated_tosses import CALIBRATED, parameters_file, tosses
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.recordings import Recordings, Trajectory, write
 from carom.recordings.starts import matrices
 from carom.scale import Trajectories, Variation, calibration, cubes, dropped, load, recorded, scale, toss
-from carom.scale.scenes import CUBES, TOSS
+from carom.scale.sources import CUBES, TOSS
 from carom.scenes.free import FREE
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
@@ -24,7 +24,7 @@ NO_VARIATION = Variation(size=(1.0, 1.0), aspect=1.0, mass=(1.0, 1.0))
 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carom.scale.files.SHARD", 8)
+    monkeypatch.setattr("carom.scale.shards.SHARD", 8)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from carom.errors import SceneError
+from carom.core.errors import SceneError
 from carom.scenes.free import (
     FREE,
     LONGEST_STEP,

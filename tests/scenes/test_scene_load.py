@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from carom.errors import SceneError
+from carom.core.errors import SceneError
 from carom.scenes import load_scene, save_scene, scene_from_bodies, scene_from_dict, scene_to_dict
 from carom.scenes.parameters import known, with_bounds
 from carom.scenes.shapes import Body, Shape

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from carom.errors import SceneError
+from carom.core.errors import SceneError
 from carom.scenes import load_scene, scene_from_bodies, scene_from_dict, scene_to_dict
 from carom.scenes.meshes import mesh_body, top_view_share
 from carom.scenes.mjcf import bodies_from_mjcf, strike_spec

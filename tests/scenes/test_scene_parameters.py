@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carom.errors import SceneError
+from carom.core.errors import SceneError
 from carom.scenes.parameters import KNOWN, TABLE_I, defaults, from_unit, known, to_unit, with_bounds
 from carom.scenes.strike import builtin
 

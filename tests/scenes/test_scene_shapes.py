@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom.errors import SceneError
+from carom.core.errors import SceneError
 from carom.scenes.shapes import Body, Shape, check_convex, polygon_properties
 
 R = 0.05

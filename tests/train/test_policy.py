@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from toy_env import ToyVecEnv
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.train import Policy, load_policy, policy_of, preset_of, save_policy
 from carom.train.models import new_model
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from toy_env import ToyVecEnv, best
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.train import Policy, Preset, load_policy, preset_of, train
 from carom.train import run as module
 from carom.train.checkpoint import (

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from carom.core.errors import CaromError
 from carom.envs.batch import StrikeBatch
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import SegmentStarts
-from carom.errors import CaromError
 from carom.scenes.strike import builtin
 from carom.state import StrikeCommands, rotate
 from carom.train import Policy, Preset, run_trials, train

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from carom.core.errors import CaromError
 from carom.envs.routes import route_from
 from carom.envs.task import STRIKES, heading_angle, strikes_of
-from carom.errors import CaromError
 from carom.scenes.strike import builtin
 from carom.state import StrikeCommands
 from carom.train import Policy, Trials, rate_of, run_trials

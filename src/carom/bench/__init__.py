@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from carom.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, unknown_name
 
 if TYPE_CHECKING:
     from carom.bench.results import Results

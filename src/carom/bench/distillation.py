@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from carom.bench.results import Checkpoint, Results, new_results, summarise
-from carom.distill import distill
+from carom.core.progress import Progress
+from carom.learn import distill
 from carom.scenes.strike import builtin
 
 SHAPES = ("semi-cylinder", "square", "triangle", "box")
-Progress = Callable[[str, int, int], None]
 
 
 def run(
@@ -46,9 +45,15 @@ def _distil(shape: str, samples: int, out: Path, seed: int, threads: int, progre
     rows = []
     for preset, teachers in (("default", ("mujoco", "compliant")), ("paper", ("mujoco",))):
         made = distill(
-            builtin(shape), out, samples=samples, teachers=teachers, preset=preset, seed=seed, threads=threads,
+            builtin(shape),
+            out,
+            samples=samples,
+            teachers=teachers,
+            preset=preset,
+            seed=seed,
+            threads=threads,
             progress=progress,
-        )  # fmt: skip
+        )
         for fact in made.facts:
             method = f"{fact['teacher']}, {preset}"
             names = {

@@ -9,11 +9,11 @@ import mujoco
 import numpy as np
 
 from carom.bench.simulated_tosses import toss
-from carom.identify.motion_problem import MotionProblem
-from carom.identify.motion_search import search
-from carom.identify.motions import Motions, equation_1
+from carom.engines.mujoco.bodies import FreeMotion, turned_back
+from carom.identify.tosses.problem import MotionProblem
+from carom.identify.tosses.recorded import Motions, equation_1
+from carom.identify.tosses.search import search
 from carom.scenes.free import free_parameters, resolved, timestep
-from carom.scenes.free_batch import FreeMotion, turned_back
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from carom.bench.checkpoint import Checkpoint, run_pieces
 from carom.bench.results import Results, new_results, summarise
-from carom.evaluate import ABLATIONS, METHODS, Lesson, compare
-from carom.evaluate.folders import make_bases, paper_base
-from carom.evaluate.stages import fixed_by_slides, usable_impacts
-from carom.loop import SETTINGS, sample_commands, standin
+from carom.compare import ABLATIONS, METHODS, Lesson, compare
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, run_pieces
+from carom.reality import SETTINGS, sample_commands, standin
+from carom.recipes.evaluate import make_bases, paper_base
+from carom.recipes.strikes import fixed_by_slides, usable_impacts
 from carom.recordings import Recordings, read, scene_of
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Impacts
@@ -23,7 +23,6 @@ from carom.state import Impacts
 TRAIN, TEST = 10, 100
 MJX_DRAWS = 1
 SHAPE_SETTING = "nylon-low"  #: the ground and material on which the three shapes are compared
-Progress = Callable[[str, int, int], None]
 
 
 def cases() -> tuple[tuple[str, str], ...]:

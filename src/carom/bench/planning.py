@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.impact_accuracy import SHAPE_SETTING, table_one
 from carom.bench.results import Results, new_results, summarise
-from carom.evaluate import Lesson
-from carom.evaluate.engines import mujoco_simulator, scratch_simulator
-from carom.evaluate.folders import make_bases
-from carom.evaluate.stages import fixed_by_slides, usable_impacts
-from carom.loop import sample_commands, standin
+from carom.compare import Lesson
+from carom.compare.simulators import mujoco_simulator, scratch_simulator
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.engines.contract import Simulator
+from carom.hybrid.model import HybridModel, make_hybrid
 from carom.plan import StrikeSpace, plan_strike, strike_space
+from carom.reality import sample_commands, standin
+from carom.recipes.evaluate import make_bases
+from carom.recipes.strikes import fixed_by_slides, usable_impacts
 from carom.recordings import Recordings, read, scene_of
-from carom.simulate.contract import Simulator
-from carom.simulate.model import HybridModel, make_hybrid
 from carom.state import Array, wrap_angle
 
 SHAPES = ("semi-cylinder", "square", "triangle")
 METHODS = ("mujoco", "hybrid-scratch", "hybrid")
 TRAIN, TARGETS = 10, 5
 BUDGET = 1000  #: simulated strikes per plan, the same for every simulator
-Progress = Callable[[str, int, int], None]
 
 
 def run(
@@ -60,9 +59,16 @@ def run(
 
 
 def learned(
-    shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress, *,
+    shape: str,
+    draw: int,
+    samples: int,
+    out: Path,
+    seed: int,
+    threads: int,
+    progress: Progress,
+    *,
     setting: str = SHAPE_SETTING,
-) -> tuple[Lesson, Recordings]:  # fmt: skip
+) -> tuple[Lesson, Recordings]:
     """Ten strikes of the stand-in for one repeat, and what is learned from."""
     reality = standin(setting, shape, seed=seed + 1)
     folder = out / "planning" / f"{setting}-{shape}-{draw}"

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.planning import BUDGET, SHAPES, hybrid_of, learned
 from carom.bench.results import Results, new_results, summarise
-from carom.distill.train import torch_threads
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.engines.contract import Simulator
+from carom.learn.impact.training import torch_threads
 from carom.plan import Plan, plan_strike, strike_space
 from carom.plan.search import HORIZON
-from carom.simulate.contract import Simulator
 
 GOAL = 1e-5  #: [m^2] loss of Eq. 5 that both are timed to: three millimetres, or 0.03 rad
 SAME = 1e-6  #: [m^2] one millimetre: losses below count as the same
-Progress = Callable[[str, int, int], None]
 
 
 def run(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.results import Results, new_results, summarise
 from carom.bench.simulated_tosses import NOISE, toss
-from carom.identify.motion_result import identify_motions
-from carom.identify.motion_search import RECIPE
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
 from carom.identify.result import CONFIDENCE
+from carom.identify.tosses.result import identify_motions
+from carom.identify.tosses.search import RECIPE
 from carom.scenes.free import FREE
 
 TOSSES = 8
@@ -32,7 +32,6 @@ RANGES = {
     "gravity": (9.5, 9.85, False),
 }
 UNSEEN = "mass_scale"  #: no toss onto a board that does not give shows the mass
-Progress = Callable[[str, int, int], None]
 
 
 def run(*, draws: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any) -> Results:

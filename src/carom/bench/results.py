@@ -2,7 +2,7 @@
 
 A benchmark ends with tidy rows in `benchmarks/results/NAME.json`. `python -m carom.bench.results` writes the
 README's tables from these files; `--check` only says which of them differ. Pieces of a long benchmark are kept in
-`carom.bench.checkpoint`.
+`carom.core.work`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from rich.table import Table
 
 import carom
-from carom.bench.checkpoint import Checkpoint
-from carom.errors import CaromError
-from carom.recordings.files import atomically
+from carom.core.artefacts import atomically
+from carom.core.errors import CaromError
+from carom.core.work import Checkpoint
 
 __all__ = ["Checkpoint", "Results", "Row", "markdown_table", "new_results", "read", "rich_table", "summarise"]
 

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.impact_accuracy import first_of, score_rows
 from carom.bench.results import Results, new_results, summarise
-from carom.errors import CaromError
-from carom.evaluate import Lesson
-from carom.evaluate.engines import hybrid_simulator, mujoco_simulator
-from carom.evaluate.folders import make_bases, paper_base
-from carom.evaluate.motion import motion_errors, recorded_ends
-from carom.evaluate.stages import fixed_by_slides, usable_impacts
+from carom.compare import Lesson
+from carom.compare.ends import motion_errors, recorded_ends
+from carom.compare.simulators import hybrid_simulator, mujoco_simulator
+from carom.core.errors import CaromError
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.engines.contract import Simulator
+from carom.recipes.evaluate import make_bases, paper_base
+from carom.recipes.strikes import fixed_by_slides, usable_impacts
 from carom.recordings import Recordings, read, scene_of
-from carom.recordings.header import HEADER_NAME
-from carom.simulate.contract import Simulator
+from carom.recordings.formats.header import HEADER_NAME
 from carom.state import Impacts
 
 TRAIN = 10
 SETTLE = 0.030  #: [s] outcomes are read 30 ms after first motion, from a fit over 30 to 150 ms, as published scores are
-Progress = Callable[[str, int, int], None]
 
 
 def run(

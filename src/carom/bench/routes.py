@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.planning import TRAIN, hybrid_of, learned
 from carom.bench.results import Results, new_results, summarise
+from carom.compare.simulators import mujoco_simulator
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.engines.contract import Simulator
 from carom.envs.batch import engine_strike
 from carom.envs.routes import ROUTES
-from carom.evaluate.engines import mujoco_simulator
-from carom.evaluate.policies import APART, DRAWS, SHAPE, standin_strike, train_policy
-from carom.loop import standin
-from carom.simulate.contract import Simulator
-from carom.simulate.uncertain import draws_of
+from carom.hybrid.draws import draws_of
+from carom.reality import standin
+from carom.recipes.policies import APART, DRAWS, SHAPE, standin_strike, train_policy
 from carom.train import Preset, preset_of, run_trials
 
 #: stand-ins on which policies are tried: the hard one, whose rows are called by the route alone, and easier ones
@@ -29,7 +30,6 @@ METHODS = ("hybrid", "hybrid-randomised", "mujoco")
 STEPS, TRIALS = 200_000, 100
 TOGETHER = 32  #: environments that the paper's preset steps together here, with as many updates: one per transition
 ONCE = ("hybrid", "mujoco")  #: simulators of easier stand-ins and of the paper's preset, with one seed
-Progress = Callable[[str, int, int], None]
 
 
 def run(
@@ -101,16 +101,28 @@ def _engines(
 
 
 def _piece(
-    on: str, method: str, draw: int, preset: str, samples: int, out: Path, run: str, seed: int, threads: int,
+    on: str,
+    method: str,
+    draw: int,
+    preset: str,
+    samples: int,
+    out: Path,
+    run: str,
+    seed: int,
+    threads: int,
     progress: Progress,
-) -> Rows:  # fmt: skip
+) -> Rows:
     """One policy: trained (or gone on with), then tried on the stand-in and in its own simulator."""
     engine, trained_in = _engines(on, method, draw, samples, out, seed, threads, progress)
     policy = train_policy(
-        out / "routes" / run / f"{on}-{method}-{draw}-{preset}", trained_in, steps=STEPS, preset=_preset(preset),
-        seed=seed + APART * draw, progress=progress,
+        out / "routes" / run / f"{on}-{method}-{draw}-{preset}",
+        trained_in,
+        steps=STEPS,
+        preset=_preset(preset),
+        seed=seed + APART * draw,
+        progress=progress,
         made_by={"simulator": method, "strikes": on, "samples": samples, "draw": draw},
-    )  # fmt: skip
+    )
     name = method if preset == "fast" else f"{method}-{preset}-preset"
     reality = standin(on, SHAPE, seed=seed + 1)
     place = "" if on == REALITIES[0] else f", {on}"

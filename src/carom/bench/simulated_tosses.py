@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from carom.identify.motions import Motions, motions_of
-from carom.identify.sides import SIDES
+from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
+from carom.identify.tosses.recorded import Motions, motions_of
+from carom.identify.tosses.sides import SIDES
 from carom.recordings import Ground, Recordings, Trajectory
 from carom.scenes.free import free_parameters, toss_scene
-from carom.scenes.free_batch import FreeBatch, FreeStarts
 
 RATE = 148.0  #: [1/s] of the tracker
 SAMPLES = 110
@@ -48,9 +48,14 @@ def starts_of_tosses(count: int, rng: np.random.Generator, sides: NDArray[np.int
 
 
 def toss(
-    count: int, truth: Mapping[str, float], *, seed: int, folder: Path = Path("tosses"),
-    noise: tuple[float, float] = NOISE, samples: int = SAMPLES,
-) -> Tossed:  # fmt: skip
+    count: int,
+    truth: Mapping[str, float],
+    *,
+    seed: int,
+    folder: Path = Path("tosses"),
+    noise: tuple[float, float] = NOISE,
+    samples: int = SAMPLES,
+) -> Tossed:
     """Simulated tosses with the mass towards a random side each; nothing is written to `folder`."""
     rng = np.random.default_rng(seed)
     scene = toss_scene()
@@ -65,9 +70,13 @@ def toss(
     bodies = {"cube": scene.bodies[0]}
     made = tuple(
         Trajectory(
-            f"toss_{i:02d}.csv", folder / f"toss_{i:02d}.csv", np.arange(samples) / RATE, {"cube": position[i]},
-            {"cube": quaternion[i]}, bodies,
+            f"toss_{i:02d}.csv",
+            folder / f"toss_{i:02d}.csv",
+            np.arange(samples) / RATE,
+            {"cube": position[i]},
+            {"cube": quaternion[i]},
+            bodies,
         )
         for i in range(count)
-    )  # fmt: skip
+    )
     return Tossed(Recordings(folder, bodies, made, ground=Ground()), sides)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,20 +11,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.identification_speed import PATIENCE, identification_speed
 from carom.bench.planning import SHAPES, hybrid_of, learned
 from carom.bench.results import Results, new_results, summarise
-from carom.distill.frames import contact_frames
-from carom.distill.sample import sample_strikes
-from carom.identify.motion_search import RECIPE
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.engines.approach import advanced, at_distance, time_to_touch
+from carom.engines.contact_frames import contact_frames
+from carom.engines.mujoco.collide import Collider
+from carom.hybrid.model import HybridModel
+from carom.hybrid.simulator import HybridSimulator
+from carom.identify.tosses.search import RECIPE
+from carom.learn.impact.sample import sample_strikes
+from carom.learn.impact.student import Student
 from carom.plan.search import HORIZON
 from carom.plan.space import STANDOFF
-from carom.scenes.collide import Collider, at_distance
-from carom.simulate.approach import advanced, time_to_touch
-from carom.simulate.hybrid import HybridSimulator
-from carom.simulate.model import HybridModel
-from carom.simulate.student import Student
 from carom.state import Strikes
 
 COUNTS = (1, 100, 10_000)
@@ -35,7 +35,6 @@ ENVIRONMENTS = (1, 128, 2048)  #: stepped together
 IDENTIFICATIONS = 5  #: sets of tosses
 TRAINING, TRAINED = 200_000, 20_000  #: transitions of a training: that seconds are stated for, and that are measured
 LONG_ENOUGH = 3.0  #: [s] that a rate is measured over, at least
-Progress = Callable[[str, int, int], None]
 
 
 def run(
@@ -89,9 +88,13 @@ def _training(draw: int, samples: int, out: Path, seed: int, threads: int, progr
 
     lesson, recordings = learned(ENVIRONMENT, 0, samples, out, seed, threads, progress)
     return training_seconds(
-        hybrid_of(lesson, recordings), measured=TRAINED, whole=TRAINING, seed=seed + draw, threads=threads,
+        hybrid_of(lesson, recordings),
+        measured=TRAINED,
+        whole=TRAINING,
+        seed=seed + draw,
+        threads=threads,
         progress=progress,
-    )  # fmt: skip
+    )
 
 
 def _identification(seed: int, threads: int) -> Rows:

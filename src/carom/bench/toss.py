@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from carom.bench.checkpoint import Checkpoint, Rows, run_pieces
 from carom.bench.results import Results, Row, new_results, summarise
-from carom.errors import CaromError
-from carom.evaluate.toss_baselines import BASELINES, PUBLISHED, baseline
-from carom.identify.motion_problem import MotionProblem
-from carom.identify.motion_result import identify_motions
-from carom.identify.motion_search import RECIPE, default_names
-from carom.identify.motions import Motions, motions_of, trajectory_errors
-from carom.identify.predict import MotionModel, shaken
-from carom.identify.sides import SIDES
+from carom.compare.toss_baselines import BASELINES, PUBLISHED, baseline
+from carom.core.errors import CaromError
+from carom.core.progress import Progress
+from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.engines.mujoco.bodies import FreeMotion
+from carom.identify.tosses.predict import MotionModel, shaken
+from carom.identify.tosses.problem import MotionProblem
+from carom.identify.tosses.recorded import Motions, motions_of, trajectory_errors
+from carom.identify.tosses.result import identify_motions
+from carom.identify.tosses.search import RECIPE, default_names
+from carom.identify.tosses.sides import SIDES
 from carom.recordings import read
 from carom.scenes.free import FREE, TABLE_II
-from carom.scenes.free_batch import FreeMotion
 
 FITS = (3, 8)
 TESTED = 100
@@ -32,7 +33,6 @@ METHODS = ("cma", "least-squares")
 BODY = {"inertia_scale": 1.0, "com_offset": 0.0}  #: the mass as the folder declares it
 LENGTHS = {"length_scale": 1.0, "gravity": 9.81}  #: lengths and free fall as they should be
 LEFT = "what is left (fit-8)"
-Progress = Callable[[str, int, int], None]
 
 
 def run(
@@ -75,7 +75,7 @@ def run(
             "mass-as-declared, lengths-as-declared: not identified. start-noise: the calibrated MuJoCo against itself, "
             "starts changed by what flights and resting poses scatter.",
         ),
-    )  # fmt: skip
+    )
 
 
 def _key(fit: int, draw: int, name: str) -> str:
@@ -130,9 +130,14 @@ def _piece(
     method = name.removeprefix("carom-") if name.startswith("carom-") else "cma"
     names = TABLE_II if name == "mujoco-table-ii" else default_names(train)
     _, model = identify_motions(
-        train, method=method, names=names, fixed=fixed, seed=seed + draw, threads=threads,
+        train,
+        method=method,
+        names=names,
+        fixed=fixed,
+        seed=seed + draw,
+        threads=threads,
         progress=partial(progress, f"toss: {name}, {fit} tosses, draw {draw + 1}"),
-    )  # fmt: skip
+    )
     if fixed:
         add(LEFT, name, model.simulate(test, threads=threads))
         return rows

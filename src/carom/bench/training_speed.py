@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from carom.bench.checkpoint import Rows
+from carom.core.progress import Progress
+from carom.core.work import Rows
+from carom.engines.contract import Simulator
 from carom.envs import SegmentStarts, StrikeBatch
 from carom.envs.batch import Mask, engine_strike
 from carom.envs.sb3 import StrikeVecEnv
-from carom.simulate.contract import Simulator
-from carom.simulate.model import HybridModel
+from carom.hybrid.model import HybridModel
 from carom.state import Array, StrikeCommands
 from carom.train import preset_of, train
-
-Progress = Callable[[str, int, int], None]
 
 
 def training_seconds(

@@ -9,7 +9,7 @@ import typer
 
 import carom
 from carom.cli import learn, measure, scale, suggest, use
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
@@ -32,9 +32,20 @@ def _main(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 
 for command in (
-    learn.check, learn.identify, suggest.suggest, scale.scale, learn.distill, learn.adapt, learn.predict, use.plan,
-    use.train, use.rollout, measure.evaluate, measure.demo, measure.bench,
-):  # fmt: skip
+    learn.check,
+    learn.identify,
+    suggest.suggest,
+    scale.scale,
+    learn.distill,
+    learn.adapt,
+    learn.predict,
+    use.plan,
+    use.train,
+    use.rollout,
+    measure.evaluate,
+    measure.demo,
+    measure.bench,
+):
     app.command()(command)
 
 

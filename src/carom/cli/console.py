@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
+import rich.progress
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
+from carom.core.progress import Progress
 
 errors = Console(stderr=True)
 
@@ -51,7 +53,7 @@ class Out:
         if self.json_file == "-":
             print(text)
             return
-        from carom.recordings.files import atomically
+        from carom.core.artefacts import atomically
 
         path = Path(self.json_file)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,12 +74,12 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def bar() -> Iterator[Callable[[str, int, int], None]]:
+def bar() -> Iterator[Progress]:
     """A progress bar on stderr: call with what is done, how much, of how much."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
     times = (TimeElapsedColumn(), TimeRemainingColumn())
     quiet = not errors.is_terminal  # a log file wants lines, not a bar
-    with Progress(*columns, *times, console=errors, transient=True, disable=quiet) as progress:
+    with rich.progress.Progress(*columns, *times, console=errors, transient=True, disable=quiet) as progress:
         tasks: dict[str, Any] = {}
 
         def update(what: str, done: int, total: int) -> None:

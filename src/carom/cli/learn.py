@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from carom.cli.console import Json, Out, RecordingsArg, Seed, Teachers, Threads, bar, brief, errors
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 
 if TYPE_CHECKING:
     from carom.identify.result import Identification
@@ -64,8 +64,8 @@ def identify(
 
     Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
     """
-    from carom.evaluate.motions import is_free
-    from carom.evaluate.stages import identify_strikes
+    from carom.recipes.strikes import identify_strikes
+    from carom.recipes.tosses import is_free
     from carom.recordings import read
 
     printer = Out(json_file)
@@ -93,10 +93,18 @@ def _estimates(printer: Out, found: Identification, title: str = "") -> None:
 
 
 def _identify_free(
-    printer: Out, folder: Recordings, method: str, parameters: str | None, fixed: list[str] | None, fit: int | None,
-    refine_starts: bool, out: Path | None, seed: int, threads: int,
-) -> None:  # fmt: skip
-    from carom.evaluate.motions import facts, identify_free, parameter_names, write_calibrated
+    printer: Out,
+    folder: Recordings,
+    method: str,
+    parameters: str | None,
+    fixed: list[str] | None,
+    fit: int | None,
+    refine_starts: bool,
+    out: Path | None,
+    seed: int,
+    threads: int,
+) -> None:
+    from carom.recipes.tosses import facts, identify_free, parameter_names, write_calibrated
 
     held = {}
     for text in fixed or ():
@@ -107,9 +115,16 @@ def _identify_free(
             raise CaromError(f"--fix: expected NAME=VALUE with a number, got '{text}'") from None
     with bar() as progress:
         found = identify_free(
-            folder, method=method, names=parameter_names(parameters), fixed=held, fit=fit, refine_starts=refine_starts,
-            seed=seed, threads=threads, progress=progress,
-        )  # fmt: skip
+            folder,
+            method=method,
+            names=parameter_names(parameters),
+            fixed=held,
+            fit=fit,
+            refine_starts=refine_starts,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
     several = len(found) > 1
     printer.write([c.identification.to_dict() for c in found] if several else found[0].identification.to_dict())
     for calibrated in found:
@@ -134,15 +149,22 @@ def distill(
     seed: Seed = 0,
 ) -> None:
     """Distil a simulator's contact response into base models f(S_pre, P) -> S_post."""
-    from carom.distill import distill as run
-    from carom.evaluate.stages import any_scene
+    from carom.learn import distill as run
+    from carom.recipes.strikes import any_scene
 
     printer = Out(json_file)
     with bar() as progress:
         made = run(
-            any_scene(scene), out, samples=samples, teachers=teacher_names(teacher), preset=preset, steps=steps,
-            seed=seed, threads=threads, progress=progress,
-        )  # fmt: skip
+            any_scene(scene),
+            out,
+            samples=samples,
+            teachers=teacher_names(teacher),
+            preset=preset,
+            steps=steps,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
     printer.write({"model": str(out), "bases": made.facts})
     keys = list(dict.fromkeys(k for f in made.facts for k in f))
     printer.table(f"base models in {out}", keys, [[f.get(k, "") for k in keys] for f in made.facts])
@@ -163,7 +185,7 @@ def adapt(
     seed: Seed = 0,
 ) -> None:
     """Correct base models with a handful of recorded strikes."""
-    from carom.evaluate.stages import adapt_to
+    from carom.recipes.strikes import adapt_to
 
     printer = Out(json_file)
     with bar() as progress:
@@ -179,7 +201,7 @@ def predict(
     seed: Seed = 0,
 ) -> None:
     """Predict each strike's outcome from what was recorded before its contact."""
-    from carom.evaluate.stages import predict_strikes
+    from carom.recipes.strikes import predict_strikes
 
     printer = Out(json_file)
     found = predict_strikes(model, recordings)

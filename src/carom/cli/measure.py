@@ -26,15 +26,23 @@ def evaluate(
     seed: Seed = 0,
 ) -> None:
     """Set all methods side by side: learn from one folder, predict another. Leaves an HTML report."""
-    from carom.evaluate.folders import evaluate_folders
+    from carom.recipes.evaluate import evaluate_folders
 
     printer = Out(json_file)
     with bar() as progress:
         result = evaluate_folders(
-            train, test, model=model, out=out or Path("out/evaluate") / train.resolve().name, samples=samples,
-            count=count, settle=settle, seed=seed, threads=threads,
-            methods=methods.split(",") if methods else None, progress=progress,
-        )  # fmt: skip
+            train,
+            test,
+            model=model,
+            out=out or Path("out/evaluate") / train.resolve().name,
+            samples=samples,
+            count=count,
+            settle=settle,
+            seed=seed,
+            threads=threads,
+            methods=methods.split(",") if methods else None,
+            progress=progress,
+        )
     printer.write(result.to_dict())
     columns = ["method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note"]
     printer.table(f"{len(result.train)} strikes to learn from, {len(result.test)} to predict", columns, result.table())
@@ -47,7 +55,7 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Run the main job end to end on a built-in stand-in reality, and leave a report to look at."""
-    from carom.bench.demo import run_demo
+    from carom.recipes.demo import run_demo
 
     printer = Out(json_file)
     with bar() as progress:

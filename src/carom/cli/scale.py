@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from carom.cli.console import Json, Out, Seed, Threads, bar, brief, errors
-from carom.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, unknown_name
 
 if TYPE_CHECKING:
-    from carom.scale.scenes import Source
+    from carom.scale.sources import Source
 
 BUILTIN = ("toss", "cubes")
 
@@ -44,10 +44,20 @@ def scale(
     printer = Out(json_file)
     if rotate is not None:
         _refuse_with_augment(
-            {"a scene": scene, "--params": params, "--mesh": mesh, "--spread": spread, "--bodies": bodies,
-             "--size": size, "--aspect": aspect, "--mass": mass, "--density": density, "--rate": rate,
-             "--duration": duration}
-        )  # fmt: skip
+            {
+                "a scene": scene,
+                "--params": params,
+                "--mesh": mesh,
+                "--spread": spread,
+                "--bodies": bodies,
+                "--size": size,
+                "--aspect": aspect,
+                "--mass": mass,
+                "--density": density,
+                "--rate": rate,
+                "--duration": duration,
+            }
+        )
         with bar() as progress:
             made = augment(rotate, out, count=count, seed=seed, progress=progress)
     else:
@@ -56,9 +66,15 @@ def scale(
         with bar() as progress:
             source = _source(scene, mesh or [], bodies=bodies, density=density, rate=rate, duration=duration)
             made = run(
-                source, calibration(params, spread=spread), out, count=count, variation=variation, seed=seed,
-                threads=threads, progress=progress,
-            )  # fmt: skip
+                source,
+                calibration(params, spread=spread),
+                out,
+                count=count,
+                variation=variation,
+                seed=seed,
+                threads=threads,
+                progress=progress,
+            )
     facts = made.to_dict()
     printer.write(facts)
     printer.table(f"trajectories in {out}", ["what", "value"], [[k, brief(v)] for k, v in facts.items()])
@@ -75,9 +91,14 @@ def _refuse_with_augment(given: dict[str, Any]) -> None:
 
 
 def _source(
-    scene: str | None, meshes: list[Path], *, bodies: tuple[int, int] | None, density: float | None,
-    rate: float | None, duration: float | None,
-) -> Source:  # fmt: skip
+    scene: str | None,
+    meshes: list[Path],
+    *,
+    bodies: tuple[int, int] | None,
+    density: float | None,
+    rate: float | None,
+    duration: float | None,
+) -> Source:
     from carom.scale import cubes, dropped, recorded, toss
 
     if meshes and scene is not None:

@@ -9,16 +9,14 @@ import numpy as np
 import typer
 
 from carom.cli.console import Json, Out, RecordingsArg, Seed, Threads, bar, errors
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from carom.identify.choose import Suggestion
+    from carom.core.progress import Progress
+    from carom.identify.next.choose import Suggestion
     from carom.identify.result import Identification
     from carom.recordings import Recordings
 
-    Progress = Callable[[str, int, int], None]
     Found = list[tuple[str, tuple[Suggestion, ...]]]  # title and suggestions of each group of bodies
 STRIKES = 192  #: strikes drawn; those far from any place that was struck are left out
 
@@ -34,8 +32,8 @@ def suggest(
     seed: Seed = 0,
 ) -> None:
     """Suggest the next recordings: those expected to narrow the parameters most, and by how much."""
-    from carom.evaluate.motions import is_free
     from carom.identify.result import read as read_parameters
+    from carom.recipes.tosses import is_free
     from carom.recordings import read
 
     folder = read(recordings)
@@ -47,19 +45,22 @@ def suggest(
         found = find(folder, given, count=count, seed=seed, threads=threads, progress=progress)
     printer = Out(json_file)
     printer.write(
-        {"recordings": str(recordings), "identified_now": given is None, "seed": seed, "groups": [
-            {"of": title, "suggestions": [s.to_dict() for s in made], "not_shown": list(made[0].unseen)}
-            for title, made in found
-        ]}
-    )  # fmt: skip
+        {
+            "recordings": str(recordings),
+            "identified_now": given is None,
+            "seed": seed,
+            "groups": [
+                {"of": title, "suggestions": [s.to_dict() for s in made], "not_shown": list(made[0].unseen)}
+                for title, made in found
+            ],
+        }
+    )
     for title, made in found:
         _show(printer, title, made)
 
 
 def _show(printer: Out, title: str, made: tuple[Suggestion, ...]) -> None:
-    rows: list[list[Any]] = [
-        [f"{i}", s.words, s.gain, s.typical, s.most, s.alike] for i, s in enumerate(made, start=1)
-    ]  # fmt: skip
+    rows: list[list[Any]] = [[f"{i}", s.words, s.gain, s.typical, s.most, s.alike] for i, s in enumerate(made, start=1)]
     columns = ["", "record next", "gain [nat]", "a usual one [nat]", "gains most", "alike"]
     printer.table(f"{title}: each given those above it", columns, rows)
     spreads: list[list[Any]] = []
@@ -75,9 +76,9 @@ def _free(
     folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
 ) -> Found:
     """Suggestions for every group of free bodies that the parameters are about."""
-    from carom.evaluate.motions import identify_free
-    from carom.identify.motions import groups, motions_of
-    from carom.identify.suggest import described, looked_for, suggest_tosses
+    from carom.identify.next.suggest import described, looked_for, suggest_tosses
+    from carom.identify.tosses.recorded import groups, motions_of
+    from carom.recipes.tosses import identify_free
 
     if given is None:
         fits = identify_free(folder, seed=seed, threads=threads, progress=progress)
@@ -96,9 +97,14 @@ def _free(
         motions, model = described(recorded, identification)
         title = f"{motions.names[0]} and {len(motions) - 1} more" if len(motions) > 1 else motions.names[0]
         made = suggest_tosses(
-            motions, model, names=looked_for(motions, identification), count=count, seed=seed, threads=threads,
+            motions,
+            model,
+            names=looked_for(motions, identification),
+            count=count,
+            seed=seed,
+            threads=threads,
             progress=lambda done, total: progress("suggest", done, total),
-        )  # fmt: skip
+        )
         found.append((title, made))
     return found
 
@@ -107,10 +113,10 @@ def _strikes(
     folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
 ) -> Found:
     """Suggestions for strikes on a target at rest."""
-    from carom.distill.sample import sample_strikes
-    from carom.evaluate.stages import identify_strikes, usable_impacts
-    from carom.identify.candidates import practical, reachable
-    from carom.identify.suggest import suggest_strikes
+    from carom.identify.next.candidates import practical, reachable
+    from carom.identify.next.suggest import suggest_strikes
+    from carom.learn.impact.sample import sample_strikes
+    from carom.recipes.strikes import identify_strikes, usable_impacts
     from carom.recordings import scene_of
 
     scene, impacts = scene_of(folder), usable_impacts(folder)
@@ -118,7 +124,13 @@ def _strikes(
         given, _ = identify_strikes(folder.path, "cma", model=None, settle=None, seed=seed, progress=progress)
     drawn = sample_strikes(practical(scene, impacts), STRIKES, np.random.default_rng(seed))
     made = suggest_strikes(
-        scene, impacts, given, candidates=reachable(scene, drawn, impacts), count=count, seed=seed, threads=threads,
+        scene,
+        impacts,
+        given,
+        candidates=reachable(scene, drawn, impacts),
+        count=count,
+        seed=seed,
+        threads=threads,
         progress=lambda done, total: progress("suggest", done, total),
-    )  # fmt: skip
+    )
     return [(scene.name, made)]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from carom.cli.console import Json, Out, Seed, Threads, bar, brief, errors, extra
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 
 
 def plan(
@@ -38,7 +38,7 @@ def plan(
     seed: Seed = 0,
 ) -> None:
     """Plan the strike that brings the target to a wanted pose; says so if no single strike can."""
-    from carom.evaluate.planned import export_plan, plan_figures, plan_from_model, plan_rows
+    from carom.recipes.plan import export_plan, plan_figures, plan_from_model, plan_rows
     from carom.report import write_report
 
     printer = Out(json_file)
@@ -46,9 +46,19 @@ def plan(
         raise CaromError(f"--export {export}: expected a folder, or a name for a new one; that is a file")
     with bar() as progress:
         found, engine = plan_from_model(
-            model, target, start=start, engine=simulator, method=method, robust=robust, budget=budget, speed=speed,
-            tolerance=tolerance, seed=seed, threads=threads, progress=progress,
-        )  # fmt: skip
+            model,
+            target,
+            start=start,
+            engine=simulator,
+            method=method,
+            robust=robust,
+            budget=budget,
+            speed=speed,
+            tolerance=tolerance,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        )
     printer.write(found.to_dict())
     printer.table(f"planned strike: {engine.scene.name}", ["what", "value"], plan_rows(found))
     if report is not None:
@@ -59,8 +69,9 @@ def plan(
         errors.print(
             f"out of reach with one strike, as far as {found.evaluations} tries can tell: "
             f"the nearest pose is {x:.4f} {y:.4f} {yaw:.3f} "
-            f"({1e3 * found.position_error:.0f} mm and {abs(found.yaw_error):.2f} rad off)", soft_wrap=True,
-        )  # fmt: skip
+            f"({1e3 * found.position_error:.0f} mm and {abs(found.yaw_error):.2f} rad off)",
+            soft_wrap=True,
+        )
         if export is not None:
             raise CaromError(
                 f"nothing was exported: plan for a pose within reach, for instance {x:.4f} {y:.4f} {yaw:.3f}"
@@ -88,14 +99,23 @@ def train(
     seed: Seed = 0,
 ) -> None:
     """Train a policy that strikes a block along straight segments (section IV-C of CLASH). Resumes after a kill."""
-    policies = extra("carom.evaluate.policies")
+    policies = extra("carom.recipes.policies")
     printer = Out(json_file)
     with bar() as progress:
         engines, made_by = policies.training_engines(model, simulator, randomise=randomise, seed=seed, threads=threads)
         policy = policies.train_policy(
-            out, engines, environment=env, route=route, algo=algo, steps=steps, preset=preset, library=library,
-            seed=seed, progress=progress, made_by=made_by,
-        )  # fmt: skip
+            out,
+            engines,
+            environment=env,
+            route=route,
+            algo=algo,
+            steps=steps,
+            preset=preset,
+            library=library,
+            seed=seed,
+            progress=progress,
+            made_by=made_by,
+        )
     facts = {"policy": str(out), "environment": policy.environment, "algorithm": policy.algorithm, **policy.made_by}
     printer.write(facts)
     shown = {k: v for k, v in facts.items() if k != "settings"}
@@ -117,7 +137,7 @@ def rollout(
     seed: Seed = 0,
 ) -> None:
     """Try a policy along routes: success and sub-goal rates with 95 % intervals, and an animation."""
-    policies = extra("carom.evaluate.policies")
+    policies = extra("carom.recipes.policies")
     if more_routes and not routes:
         raise CaromError(f"expected one policy, got also {' '.join(more_routes)}; routes follow --routes")
     printer, chosen = Out(json_file), [*(routes or ["1"]), *(more_routes or [])]
@@ -130,10 +150,17 @@ def rollout(
     printer.write({"policy": str(policy), "on": on, "routes": rows})
     columns = ["route", "SR", "95 % interval", "SGCR", "95 % interval", "left the zone", "strikes"]
     table = [
-        [r["route"], r["success_rate"], brief(r["success_rate_interval"]), r["subgoal_rate"],
-         brief(r["subgoal_rate_interval"]), f"{r['left_zone']} of {r['trials']}", r["mean_strikes"]]
+        [
+            r["route"],
+            r["success_rate"],
+            brief(r["success_rate_interval"]),
+            r["subgoal_rate"],
+            brief(r["subgoal_rate_interval"]),
+            f"{r['left_zone']} of {r['trials']}",
+            r["mean_strikes"],
+        ]
         for r in rows
-    ]  # fmt: skip
+    ]
     printer.table(f"{policy} on {on}, {trials} trials each", columns, table)
     policies.animate(policy, on, chosen, picture, seed=seed, threads=threads)
     errors.print(f"animation: {picture}")

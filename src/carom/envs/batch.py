@@ -12,14 +12,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from carom.core.errors import CaromError
+from carom.engines.contract import Simulator, Status
+from carom.engines.mujoco.strikes import MujocoSimulator
 from carom.envs.starts import DRAWS, Starts, uniform
 from carom.envs.task import REACH, STRIKES, TERMS, errors, heading_angle, left_zone, observe, rewards, task_scene
-from carom.errors import CaromError
 from carom.plan.search import HORIZON
 from carom.plan.space import approach, strike_space
 from carom.scenes.strike import StrikeScene, builtin
-from carom.simulate.contract import Simulator, Status
-from carom.simulate.mujoco_batch import MujocoSimulator
 from carom.state import Array, StrikeCommands, rotate
 
 Mask = NDArray[np.bool_]
@@ -221,8 +221,19 @@ class StrikeBatch:
         exhausted = rows & ~reached & (strikes >= STRIKES)
         terminated = success | left | exhausted
         self.ended |= terminated
-        return Outcome(self.observe(), terms, terminated, reached, success, left, failed, strikes, self.stage.copy(),
-                       distance, turn)  # fmt: skip
+        return Outcome(
+            self.observe(),
+            terms,
+            terminated,
+            reached,
+            success,
+            left,
+            failed,
+            strikes,
+            self.stage.copy(),
+            distance,
+            turn,
+        )
 
     def state(self) -> dict[str, Any]:
         """All that the next step depends on, for a checkpoint: arrays by name."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from carom.core.errors import CaromError
 from carom.envs.batch import StrikeBatch
 from carom.envs.task import HALF_WIDTH, REACH, STRIKES, heading_angle
-from carom.errors import CaromError
 from carom.state import Array, rotate
 
 Pixels = NDArray[np.uint8]

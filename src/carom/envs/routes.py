@@ -12,8 +12,8 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
+from carom.core.errors import CaromError
 from carom.envs.task import LENGTH, directions
-from carom.errors import CaromError
 from carom.state import Array, wrap_angle
 
 SHORTEST = 0.08  #: [m] of a leg: shorter ones are wider than long

@@ -11,10 +11,10 @@ from gymnasium import Wrapper
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvStepReturn
 
+from carom.core.errors import CaromError
 from carom.envs.batch import Outcome, StrikeBatch
 from carom.envs.render import checked_mode, frame
 from carom.envs.spaces import action_space, observation_space
-from carom.errors import CaromError
 
 
 @final

@@ -41,8 +41,13 @@ class _StrikeEnv(gymnasium.Env[NDArray[Any], NDArray[Any]]):
         info: dict[str, Any] = outcome.info()
         terms = {name: float(value[0]) for name, value in info.pop("reward_terms").items()}
         told = {name: value[0].item() for name, value in info.items()}
-        return (outcome.observation[0], float(outcome.reward[0]), bool(outcome.terminated[0]), False,
-                {"reward_terms": terms, **told})  # fmt: skip
+        return (
+            outcome.observation[0],
+            float(outcome.reward[0]),
+            bool(outcome.terminated[0]),
+            False,
+            {"reward_terms": terms, **told},
+        )
 
     def render(self) -> Pixels | None:
         """The table from above, or nothing without a render mode."""

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from carom.core.errors import CaromError
 from carom.envs.routes import Route
 from carom.envs.task import HALF_WIDTH, LENGTH, REACH, directions, sub_goals
-from carom.errors import CaromError
 from carom.state import Array
 
 DRAWS = 4  #: numbers that one start needs; the batch uses one more, for the choice among its engines

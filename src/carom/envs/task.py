@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, rotate, wrap_angle
 
@@ -100,12 +100,14 @@ def rewards(
     distance: Array, turn: Array, strikes: NDArray[np.int64], reached: NDArray[np.bool_], left: NDArray[np.bool_]
 ) -> Array:
     """The four terms of Table V [N, 4] after a strike; `strikes` [N] counts it."""
-    return np.column_stack([
-        np.exp(-(distance**2)),
-        np.where(reached, (1 + np.cos(turn)) / 2, 0.0),
-        np.where(reached, STRIKES - strikes, 0.0),
-        np.where(left, PENALTY, 0.0),
-    ])  # fmt: skip
+    return np.column_stack(
+        [
+            np.exp(-(distance**2)),
+            np.where(reached, (1 + np.cos(turn)) / 2, 0.0),
+            np.where(reached, STRIKES - strikes, 0.0),
+            np.where(left, PENALTY, 0.0),
+        ]
+    )
 
 
 def inside(points: Array, corners: Array) -> NDArray[np.bool_]:

@@ -11,12 +11,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from carom.core.errors import CaromError, unknown_name
 from carom.envs.batch import Mask, Simulators, make_batch
 from carom.envs.render import Pixels, checked_mode, frame
 from carom.envs.routes import Route, route_from
 from carom.envs.spaces import action_space, observation_space
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
-from carom.errors import CaromError, unknown_name
 
 Observations = NDArray[np.float32]
 KINDS = ("segment", "route")
@@ -27,8 +27,10 @@ class StrikeVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
     """N tasks in one batch; what ended starts anew in the same step, its end is in `final_obs` and `final_info`."""
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": ["rgb_array"], "render_fps": 2, "autoreset_mode": AutoresetMode.SAME_STEP,
-    }  # fmt: skip
+        "render_modes": ["rgb_array"],
+        "render_fps": 2,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
 
     def __init__(
         self,
@@ -63,9 +65,11 @@ class StrikeVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
             for row in np.flatnonzero(ended):
                 last[row] = observation[row]
             infos = {
-                "final_obs": last, "_final_obs": ended.copy(),
-                "final_info": _masked(outcome.info(), ended), "_final_info": ended.copy(),
-            }  # fmt: skip
+                "final_obs": last,
+                "_final_obs": ended.copy(),
+                "final_info": _masked(outcome.info(), ended),
+                "_final_info": ended.copy(),
+            }
             observation = self.batch.reset(ended)
         if not ended.all():
             infos.update(_masked(outcome.info(), ~ended))

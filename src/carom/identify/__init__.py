@@ -6,11 +6,12 @@ the last return an `Identification`. Whole trajectories of free bodies have thei
 `motion_result.identify_motions`.
 """
 
-from carom.identify.gradient import descend
 from carom.identify.result import Errors, Estimate, Identification, Verdict, read
-from carom.identify.search import cma, grid
-from carom.identify.slides import SlideFriction, friction_from_slides
-from carom.identify.surrogate import Differentiable
+from carom.identify.strikes.gradient import descend
+from carom.identify.strikes.search import cma, grid
+from carom.identify.strikes.slides import SlideFriction, friction_from_slides
+from carom.identify.strikes.sliding import Sliding, sliding_from
+from carom.identify.strikes.surrogate import Differentiable
 
 __all__ = [
     "Differentiable",
@@ -18,10 +19,12 @@ __all__ = [
     "Estimate",
     "Identification",
     "SlideFriction",
+    "Sliding",
     "Verdict",
     "cma",
     "descend",
     "friction_from_slides",
     "grid",
     "read",
+    "sliding_from",
 ]

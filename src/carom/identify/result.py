@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import yaml
 
-from carom.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, unknown_name
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -203,7 +203,7 @@ def _back(value: float | None) -> float:
 
 
 def _versions() -> dict[str, str]:
-    from carom import __version__
+    from carom.core.version import __version__
 
     found = {"carom": __version__}
     for name in ("mujoco", "numpy", "torch", "cmaes"):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import f as fisher
 from scipy.stats import t as student
 
-from carom.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, unknown_name
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Verdict
 from carom.scenes.parameters import Parameter
 from carom.state import Array, Impacts

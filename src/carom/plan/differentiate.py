@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from carom.distill.frames import SPEED_SCALE
-from carom.errors import CaromError
+from carom.core.errors import CaromError
+from carom.engines.contact_frames import SPEED_SCALE
+from carom.engines.contract import Simulator
+from carom.hybrid.simulator import HybridSimulator
+from carom.learn.impact.student import Perturbed, Student
 from carom.plan.space import StrikeSpace
-from carom.simulate.contract import Simulator
-from carom.simulate.hybrid import HybridSimulator
-from carom.simulate.student import Perturbed, Student
 from carom.state import Array
 
 

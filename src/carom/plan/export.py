@@ -20,8 +20,8 @@ import numpy as np
 import ruckig
 from numpy.typing import ArrayLike
 
-from carom.errors import CaromError
-from carom.recordings.files import atomically
+from carom.core.artefacts import atomically
+from carom.core.errors import CaromError
 from carom.state import Array, rotate, wrap_angle
 
 FORMAT = "carom-strike/1"
@@ -236,7 +236,7 @@ def _sample(trajectory: Any, time: Array, *, final: float) -> tuple[Array, Array
 
 def _header(motion: StrikeMotion, base: Array, tables: list[str]) -> dict[str, Any]:
     """What a reader has to know of a motion before running it."""
-    from carom import __version__
+    from carom.core.version import __version__
 
     start, touch = motion.position[0], motion.contact_index
     start_base = np.append(rotate(start[:2] - base[:2], -base[2]), start[2])

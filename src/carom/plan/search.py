@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from carom.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Steps
+from carom.engines.contract import Rollout, Simulator, Status
 from carom.plan.differentiate import rest_and_derivative
 from carom.plan.methods import FAILED, METHODS
 from carom.plan.space import StrikeSpace
-from carom.simulate.contract import Rollout, Simulator, Status
 from carom.state import Array, StrikeCommands, wrap_angle
 
 TAU = 0.01  #: [m^2/rad^2] weight of orientation against position in Eq. 5
@@ -81,7 +82,7 @@ def plan_strike(
     goal: float | None = None,
     tolerance: tuple[float, float] = (0.01, 0.1),
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Steps | None = None,
 ) -> Plan:
     """Search the strike that minimises Eq. 5; over several simulators (draws of an uncertain one) its mean.
 
@@ -127,9 +128,17 @@ def plan_strike(
     spread = np.column_stack([rests[:, :2], turned]).std(axis=0, ddof=1) if len(rests) > 1 else np.full(3, np.nan)
     final = float((residuals(rests, target) ** 2).sum(axis=1).mean())  # as the engine has it, guards and all
     return Plan(
-        space.commands(best[1][None]), target, rest, spread, final, done, perf_counter() - started, tuple(history),
-        tolerance, method,
-    )  # fmt: skip
+        space.commands(best[1][None]),
+        target,
+        rest,
+        spread,
+        final,
+        done,
+        perf_counter() - started,
+        tuple(history),
+        tolerance,
+        method,
+    )
 
 
 def _rollout(engine: Simulator, space: StrikeSpace, points: Array) -> Rollout:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, StrikeCommands, Strikes, rotate
 

@@ -1,15 +1,15 @@
 """What was measured: recordings on disk, their differentiation, their impacts, and what is wrong with them."""
 
-from carom.recordings.check import check
-from carom.recordings.findings import BodySummary, CheckReport, Finding
-from carom.recordings.folder import read
-from carom.recordings.impact import BodyMotion, Impact
-from carom.recordings.native import read_native
+from carom.recordings.checks.check import check
+from carom.recordings.checks.findings import BodySummary, CheckReport, Finding
+from carom.recordings.formats.folder import read
+from carom.recordings.formats.tensors import read_native
+from carom.recordings.formats.writer import write
+from carom.recordings.impacts.measured import BodyMotion, Impact
+from carom.recordings.impacts.segment import Phase, find_impacts, resting_pose, segment, undisturbed_until
 from carom.recordings.scene import check_scene, facing, scene_of
-from carom.recordings.segment import Phase, find_impacts, resting_pose, segment, undisturbed_until
 from carom.recordings.strikes import approaches, strike_impacts
 from carom.recordings.trajectory import Ground, Recordings, Trajectory, Units
-from carom.recordings.writer import write
 
 __all__ = [
     "BodyMotion",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from carom.errors import RecordingError
+from carom.core.errors import RecordingError
 
 
 class FaultError(RecordingError):

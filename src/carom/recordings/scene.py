@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from carom.errors import ModelError
+from carom.core.errors import ModelError
 from carom.recordings.strikes import approaches
 from carom.recordings.trajectory import Recordings
 from carom.scenes.load import scene_from_bodies

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carom.errors import RecordingError
+from carom.core.errors import RecordingError
 from carom.recordings.differentiate import fit_polynomial, fit_rotation
 from carom.recordings.geometry import lowest_point
-from carom.recordings.ground import is_tossed
-from carom.recordings.segment import find_impacts
+from carom.recordings.impacts.ground import is_tossed
+from carom.recordings.impacts.segment import find_impacts
 from carom.recordings.trajectory import Trajectory
 from carom.state import Array
 
@@ -111,9 +111,7 @@ def _body(trajectory: Trajectory, name: str, index: int, rows: slice, gravity: f
     cross = np.cross(spin, here.T).T  # columns: spin x (R e_j)
     by_gravity = -(solve @ fall)
     strange = _strange(tau, position, frames, gravity)
-    return (
-        value, turn, velocity, spin, by_com[0] - here, by_com[1] - cross, by_gravity[0], by_gravity[1], *strange
-    )  # fmt: skip
+    return (value, turn, velocity, spin, by_com[0] - here, by_com[1] - cross, by_gravity[0], by_gravity[1], *strange)
 
 
 def _strange(tau: Array, position: Array, frames: Array, gravity: float) -> tuple[Array, Array, Array]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carom.recordings.collide import approach_fit
 from carom.recordings.differentiate import LocalFit, fit_polynomial, measured_rows
 from carom.recordings.geometry import planar_gap
-from carom.recordings.impact import Impact, planar_samples
-from carom.recordings.kinks import NEAR
-from carom.recordings.motion import noise_floor
-from carom.recordings.segment import find_impacts
+from carom.recordings.impacts.collisions import approach_fit
+from carom.recordings.impacts.kinks import NEAR
+from carom.recordings.impacts.measured import Impact, planar_samples
+from carom.recordings.impacts.segment import find_impacts
+from carom.recordings.sampled import noise_floor
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array, Impacts, Strikes
 

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 from plotly.subplots import make_subplots
 
-from carom.errors import CaromError
-from carom.report.metrics import relative_error
+from carom.compare.metrics import relative_error
+from carom.core.errors import CaromError
 from carom.report.style import BLUE, CYCLE, GREEN, GREY, INK, LINE, ORANGE, RED, SKY, SOFT, faint, styled
 from carom.state import Array
 

@@ -10,14 +10,14 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from carom.errors import CaromError
-from carom.identify.motions import Motions, frame_errors, trajectory_errors
+from carom.core.errors import CaromError
+from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.result import Identification
+from carom.identify.tosses.recorded import Motions, frame_errors, trajectory_errors
 from carom.report.figures import ParameterInterval, parameter_intervals
 from carom.report.page import Figure, Section, Table, Text, write_report
 from carom.report.style import GREY, INK, ORANGE, SOFT, styled
 from carom.scenes.free import FREE
-from carom.scenes.free_batch import FreeMotion
 from carom.scenes.parameters import KNOWN
 from carom.state import Array
 
@@ -110,15 +110,29 @@ def error_pairs(motions: Motions, after: FreeMotion, before: FreeMotion) -> Any:
     for row, title in enumerate(titles[: 2 if measured else 1], start=1):
         for (label, colour, _), values in ((BEFORE, old[row - 1]), (AFTER, new[row - 1])):
             figure.add_bar(
-                x=names, y=values[order], name=label, legendgroup=label, showlegend=row == 1, row=row, col=1,
-                marker={"color": colour}, hovertemplate=f"%{{x}}, {label}: %{{y:.3g}}<extra></extra>",
-            )  # fmt: skip
+                x=names,
+                y=values[order],
+                name=label,
+                legendgroup=label,
+                showlegend=row == 1,
+                row=row,
+                col=1,
+                marker={"color": colour},
+                hovertemplate=f"%{{x}}, {label}: %{{y:.3g}}<extra></extra>",
+            )
             mean = float(values.mean())
             figure.add_hline(y=mean, line={"color": colour, "width": 1.6, "dash": "dot"}, row=row, col=1)
             figure.add_annotation(
-                x=1, xref="x domain" if row == 1 else f"x{row} domain", y=mean, yref="y" if row == 1 else f"y{row}",
-                text=f"mean {mean:.3g}", showarrow=False, xanchor="left", xshift=6, font={"size": 12, "color": SOFT},
-            )  # fmt: skip
+                x=1,
+                xref="x domain" if row == 1 else f"x{row} domain",
+                y=mean,
+                yref="y" if row == 1 else f"y{row}",
+                text=f"mean {mean:.3g}",
+                showarrow=False,
+                xanchor="left",
+                xshift=6,
+                font={"size": 12, "color": SOFT},
+            )
         figure.update_yaxes(title_text=title, rangemode="tozero", row=row, col=1)
     styled(figure, 560 if measured else 330, barmode="group", margin={"l": 70, "r": 95, "t": 40, "b": 60})
     figure.update_xaxes(type="category", showticklabels=False, showgrid=False, ticks="")
@@ -139,9 +153,16 @@ def motion_rows(motions: Motions, after: FreeMotion, before: FreeMotion) -> Any:
         text = f"<b>{place}</b>: {Path(motions.names[row]).stem}, {position[row]:.1f} % of width, {rotation[row]:.1f}°"
         axis = figure.get_subplot(at, 1).xaxis.plotly_name.replace("axis", "")
         figure.add_annotation(
-            text=text, x=0, xref=f"{axis} domain", y=1, yref=f"{axis.replace('x', 'y')} domain", showarrow=False,
-            xanchor="left", yanchor="bottom", yshift=4,
-        )  # fmt: skip
+            text=text,
+            x=0,
+            xref=f"{axis} domain",
+            y=1,
+            yref=f"{axis.replace('x', 'y')} domain",
+            showarrow=False,
+            xanchor="left",
+            yanchor="bottom",
+            yshift=4,
+        )
     return styled(
         figure, 90 + 300 * len(rows), margin={"l": 60, "r": 20, "t": 70, "b": 50}, legend_y=1 + 0.09 / len(rows)
     )
@@ -188,15 +209,31 @@ def _mover(motions: Motions, row: int) -> int:
 
 def _parameters(identification: Identification) -> list[Section]:
     drawn: list[ParameterInterval] = [
-        {"name": e.name, "value": e.value, "low": e.low, "high": e.high, "unit": e.unit, "bound_low": e.bounds[0],
-         "bound_high": e.bounds[1], "verdict": e.verdict, "log": _is_log(e.name)}
+        {
+            "name": e.name,
+            "value": e.value,
+            "low": e.low,
+            "high": e.high,
+            "unit": e.unit,
+            "bound_low": e.bounds[0],
+            "bound_high": e.bounds[1],
+            "verdict": e.verdict,
+            "log": _is_log(e.name),
+        }
         for e in identification.estimates
-    ]  # fmt: skip
+    ]
     rows = tuple(
-        (e.name.replace("_", " "), _plain(e.value), _unit(e.unit), f"{_plain(e.low)} to {_plain(e.high)}",
-         f"{_plain(e.bounds[0])} to {_plain(e.bounds[1])}", e.verdict, e.reason)
+        (
+            e.name.replace("_", " "),
+            _plain(e.value),
+            _unit(e.unit),
+            f"{_plain(e.low)} to {_plain(e.high)}",
+            f"{_plain(e.bounds[0])} to {_plain(e.bounds[1])}",
+            e.verdict,
+            e.reason,
+        )
         for e in identification.estimates
-    )  # fmt: skip
+    )
     columns = ("parameter", "value", "unit", "90 % interval", "bounds", "verdict", "why")
     figure = parameter_intervals(drawn).update_layout(margin_r=280)
     return [
@@ -257,11 +294,20 @@ def correlation_map(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> 
     below = np.where(np.triu(np.ones_like(values), 1) > 0, np.nan, values)
     text = np.where(np.isfinite(below), np.char.mod("%.2f", np.nan_to_num(below)), "")
     heat = go.Heatmap(
-        x=labels, y=labels, z=below, text=text, texttemplate="%{text}", zmin=-1, zmax=1, xgap=2, ygap=2,
-        colorscale=[[0.0, "#d55e00"], [0.5, "#f7f8fa"], [1.0, "#0072b2"]], hoverongaps=False,
+        x=labels,
+        y=labels,
+        z=below,
+        text=text,
+        texttemplate="%{text}",
+        zmin=-1,
+        zmax=1,
+        xgap=2,
+        ygap=2,
+        colorscale=[[0.0, "#d55e00"], [0.5, "#f7f8fa"], [1.0, "#0072b2"]],
+        hoverongaps=False,
         colorbar={"title": "correlation", "thickness": 12, "tickvals": [-1, -0.5, 0, 0.5, 1]},
         hovertemplate="%{y}, %{x}: %{z:.2f}<extra></extra>",
-    )  # fmt: skip
+    )
     side = 42 * len(names)
     figure = styled(go.Figure(heat), side + 100, margin={"l": 140, "r": 20, "t": 20, "b": 80}, plot_bgcolor="white")
     figure.update_xaxes(showgrid=False, ticks="", tickangle=-35)

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 
 
 @final

@@ -4,12 +4,12 @@
 """
 
 from carom.scale.around import recorded
-from carom.scale.bodies import Solid, Variation
-from carom.scale.parameters import Calibration, calibration
+from carom.scale.calibration import Calibration, calibration
 from carom.scale.reader import ScaledTrajectory, Trajectories, load
 from carom.scale.rotated import augment
 from carom.scale.run import Scaled, scale
-from carom.scale.scenes import cubes, dropped, toss
+from carom.scale.sources import cubes, dropped, toss
+from carom.scenes.solids import Solid, Variation
 
 __all__ = [
     "Calibration",

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from carom.errors import CaromError
-from carom.identify.motions import Motions, groups, motions_of
+from carom.core.errors import CaromError
+from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.recordings import Recordings, read
 from carom.recordings.geometry import lowest_point
-from carom.recordings.ground import is_tossed
-from carom.scale.bodies import Template, template_of
+from carom.recordings.impacts.ground import is_tossed
 from carom.scale.draws import Draw, Maker, about_z, apart, matrix, multiply, turn_of, turned
-from carom.scale.scenes import Source, sampling
+from carom.scale.sources import Source, sampling
 from carom.scenes.shapes import Body
+from carom.scenes.solids import Template, template_of
 from carom.state import Array
 
 BANDWIDTH = 0.3  #: of the recorded starts' standard deviation: how far a new start lies from a recorded one
@@ -131,10 +131,16 @@ def recorded(folder: Path, *, rate: float | None = None, duration: float | None 
     seconds = max(part.motions.period * (part.motions.samples - 1) for part in parts)
     period, samples = sampling(rate, duration, seconds=seconds, period=first.period)
     return Recorded(
-        folder.resolve().name, tuple(t for part in parts for t in part.templates), period, samples,
-        gravity=scenes[0].gravity, ground_height=float(np.median([s.ground_height for s in scenes])),
-        planar=scenes[0].planar, parts=tuple(parts), skipped=tuple(skipped),
-    )  # fmt: skip
+        folder.resolve().name,
+        tuple(t for part in parts for t in part.templates),
+        period,
+        samples,
+        gravity=scenes[0].gravity,
+        ground_height=float(np.median([s.ground_height for s in scenes])),
+        planar=scenes[0].planar,
+        parts=tuple(parts),
+        skipped=tuple(skipped),
+    )
 
 
 def _refuse_held(recordings: Recordings, rows: list[int], motions: Motions) -> None:

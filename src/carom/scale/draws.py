@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from carom.recordings.starts import matrices
-from carom.scale.bodies import Solid, Template, Variation, solid_of
+from carom.scenes.solids import Solid, Template, Variation, solid_of
 from carom.state import Array
 
 VARIANTS = 24  #: of each mesh in one shard: compiled once, shared by the shard's trajectories
@@ -84,10 +84,12 @@ def calibrated_solid(solid: Solid, values: Mapping[str, float], side: Array) -> 
     heavier = values.get("mass_scale", 1.0)
     com = solid.com * scale + [values.get(f"com_{axis}", 0.0) for axis in "xyz"]
     return replace(
-        solid, size=solid.size * scale, mass=solid.mass * heavier,
+        solid,
+        size=solid.size * scale,
+        mass=solid.mass * heavier,
         com=com + values.get("com_offset", 0.0) * side,
         inertia=solid.inertia * heavier * scale**2 * values.get("inertia_scale", 1.0),
-    )  # fmt: skip
+    )
 
 
 def random_side(rng: np.random.Generator) -> Array:
@@ -145,10 +147,12 @@ def turned(draw: Draw, quaternion: Array, height: float = 0.0) -> Draw:
     """The draw as a whole, turned about the origin and then lifted [m]."""
     rotation = matrix(quaternion)
     return replace(
-        draw, position=draw.position @ rotation.T + [0.0, 0.0, height],
-        quaternion=multiply(quaternion, draw.quaternion), velocity=draw.velocity @ rotation.T,
+        draw,
+        position=draw.position @ rotation.T + [0.0, 0.0, height],
+        quaternion=multiply(quaternion, draw.quaternion),
+        velocity=draw.velocity @ rotation.T,
         spin=draw.spin @ rotation.T,
-    )  # fmt: skip
+    )
 
 
 def apart(solids: tuple[Solid, ...], position: Array, quaternion: Array, *, planar: bool) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.recordings.trajectory import Ground
-from carom.scale.bodies import Solid
-from carom.scale.files import STATUSES, read_header, read_shard, shard_path
+from carom.scale.shards import STATUSES, read_header, read_shard, shard_path
+from carom.scenes.solids import Solid
 from carom.state import Array
 
 #: how many values a row has in a column: a number for each body, times the samples, or just a number
@@ -175,14 +175,19 @@ class Trajectories(Sequence[ScaledTrajectory]):
         x, y, z, height = (float(v) for v in ground)
         values = part("parameters", len(self.parameter_names)).tolist()
         return ScaledTrajectory(
-            index=int(self.columns.plain["index"][row]), source=str(self.columns.plain["source"][row]),
-            status=str(self.columns.plain["status"][row]), period=self.period, bodies=self._bodies(row, count, part),
+            index=int(self.columns.plain["index"][row]),
+            source=str(self.columns.plain["source"][row]),
+            status=str(self.columns.plain["status"][row]),
+            period=self.period,
+            bodies=self._bodies(row, count, part),
             parameters=dict(zip(self.parameter_names, values, strict=True)),
             gravity=float(self.columns.plain["gravity"][row]),
             ground=Ground((x, y, z), height) if np.isfinite(ground).all() else None,
-            position=part("position", samples, count, 3), quaternion=part("quaternion", samples, count, 4),
-            start_velocity=part("start_velocity", count, 3), start_spin=part("start_spin", count, 3),
-        )  # fmt: skip
+            position=part("position", samples, count, 3),
+            quaternion=part("quaternion", samples, count, 4),
+            start_velocity=part("start_velocity", count, 3),
+            start_spin=part("start_spin", count, 3),
+        )
 
     def _bodies(self, row: int, count: int, part: Any) -> tuple[Solid, ...]:
         size, mass, com = part("size", count, 3), part("mass", count), part("com", count, 3)

@@ -10,13 +10,14 @@ from time import perf_counter
 
 import numpy as np
 
-from carom.errors import CaromError
-from carom.identify.motions import free_scene, groups
+from carom.core.errors import CaromError
+from carom.core.progress import Progress
+from carom.identify.tosses.recorded import free_scene, groups
 from carom.recordings import Recordings, Trajectory, read
-from carom.scale.bodies import Solid, Template, solid_of, template_of
 from carom.scale.draws import about_z, multiply
-from carom.scale.files import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
-from carom.scale.run import Progress, Scaled
+from carom.scale.run import Scaled
+from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
+from carom.scenes.solids import Solid, Template, solid_of, template_of
 from carom.state import Array
 
 EVEN = 0.1  #: of a period that a sample may lie off its instant
@@ -76,9 +77,16 @@ def _rotated(piece: Piece, index: int, seed: int) -> Row:
     angle = float(rng.uniform(0, 2 * np.pi))
     ground = np.concatenate([turned_about_z(piece.ground[:3], angle), piece.ground[3:]])
     return Row(
-        index, piece.name, "ok", piece.solids, np.zeros(0), piece.gravity, ground,
-        turned_about_z(piece.position, angle), multiply(about_z(angle), piece.quaternion),
-    )  # fmt: skip
+        index,
+        piece.name,
+        "ok",
+        piece.solids,
+        np.zeros(0),
+        piece.gravity,
+        ground,
+        turned_about_z(piece.position, angle),
+        multiply(about_z(angle), piece.quaternion),
+    )
 
 
 def turned_about_z(vectors: Array, angle: float) -> Array:

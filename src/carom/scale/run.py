@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -10,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from carom.errors import CaromError
-from carom.scale.batch import VariedBatch
-from carom.scale.bodies import Variation
+from carom.core.errors import CaromError
+from carom.core.progress import Progress
+from carom.engines.mujoco.bodies import FreeStarts
+from carom.engines.mujoco.varied import VariedBatch
+from carom.scale.calibration import OF_BODIES, Calibration
 from carom.scale.draws import Draw, Maker, Pool, lean, matrix, turned
-from carom.scale.files import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
-from carom.scale.parameters import OF_BODIES, Calibration
 from carom.scale.reader import Trajectories, load, summary
-from carom.scale.scenes import Source
+from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
+from carom.scale.sources import Source
+from carom.scenes.solids import Variation
 from carom.state import Array
 
 AWAY = 10.0  #: [m] further than this from its start a body has left the scene
+STATE = ("position", "quaternion", "velocity", "spin")  #: of the bodies at the start
 _START, _VALUES, _POOL = 0, 1, 2  #: what a random stream is for: with other parameters, starts stay the same
-
-Progress = Callable[[str, int, int], None]  #: what is done, how much of it, of how much
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,16 @@ class Scaled:
 
 
 def scale(
-    source: Source, calibration: Calibration, out: Path, *, count: int = 3000, variation: Variation | None = None,
-    seed: int = 0, threads: int = 0, progress: Progress | None = None,
-) -> Scaled:  # fmt: skip
+    source: Source,
+    calibration: Calibration,
+    out: Path,
+    *,
+    count: int = 3000,
+    variation: Variation | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Scaled:
     """Simulate `count` trajectories of a source into `out`; after a kill the same call goes on where it stopped.
 
     Trajectory i depends on the seed and on i alone (where there are meshes, also on which shard it is in).
@@ -134,7 +142,9 @@ class _Shards:
         for kinds, members in together.items():
             batch = self._batch(kinds, pool)
             values = np.array([drawn[row][1] for row in members])
-            motion = batch.roll([drawn[row][0] for row in members], values[:, self._columns], self.source.samples)
+            draws = [drawn[row][0] for row in members]
+            starts = FreeStarts.known(*(np.array([getattr(d, n) for d in draws]) for n in STATE))
+            motion = batch.roll([d.solids for d in draws], starts, values[:, self._columns], self.source.samples)
             self.engine_seconds += motion.engine_seconds
             for n, row in enumerate(members):
                 draw, value = drawn[row]
@@ -148,10 +158,15 @@ class _Shards:
     def _batch(self, kinds: tuple[str, ...], pool: Pool) -> VariedBatch:
         if kinds not in self._batches:
             self._batches[kinds] = VariedBatch(
-                kinds, self.parameters, period=self.source.period, gravity=self.source.gravity,
-                ground_height=self.source.ground_height, planar=self.source.planar, meshes=pool.vertices(),
+                kinds,
+                self.parameters,
+                period=self.source.period,
+                gravity=self.source.gravity,
+                ground_height=self.source.ground_height,
+                planar=self.source.planar,
+                meshes=pool.vertices(),
                 threads=self.threads,
-            )  # fmt: skip
+            )
         return self._batches[kinds]
 
     def _row(self, index: int, draw: Draw, values: Array, position: Array, quaternion: Array, *, failed: bool) -> Row:
@@ -168,9 +183,18 @@ class _Shards:
             ground = np.full(4, np.nan)
         quaternion = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
         return Row(
-            index, draw.source, status, draw.solids, values, named.get("gravity", self.source.gravity), ground,
-            position, quaternion, draw.velocity, draw.spin,
-        )  # fmt: skip
+            index,
+            draw.source,
+            status,
+            draw.solids,
+            values,
+            named.get("gravity", self.source.gravity),
+            ground,
+            position,
+            quaternion,
+            draw.velocity,
+            draw.spin,
+        )
 
 
 def _left(draw: Draw, position: Array, ground: Array | None) -> bool:

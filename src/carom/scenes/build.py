@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.scenes.meshes import LARGEST, mesh_body
 from carom.scenes.parameters import Parameter, known, with_bounds
 from carom.scenes.schema import ANGLES, LENGTHS, Place, SceneModel, TargetModel, UnitsModel, at

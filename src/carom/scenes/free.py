@@ -9,7 +9,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.scenes.parameters import Parameter
 from carom.scenes.shapes import Body, Shape, load_mesh
 from carom.state import Array
@@ -110,9 +110,17 @@ FREE: Mapping[str, Parameter] = dict(
         _p("tilt_y", "rad", -0.03, 0.03, 0.0, False, "lean of the ground's normal towards y"),
         _p("edge_radius", "m", 1e-5, 0.012, 1e-5, False, "rounding of the edges of boxes"),
     )
-)  # fmt: skip
-TABLE_II = ("friction", "time_constant", "damping_ratio", "impedance_least", "impedance_most", "impedance_width",
-            "impedance_midpoint", "impedance_power")  # fmt: skip
+)
+TABLE_II = (
+    "friction",
+    "time_constant",
+    "damping_ratio",
+    "impedance_least",
+    "impedance_most",
+    "impedance_width",
+    "impedance_midpoint",
+    "impedance_power",
+)
 DIRECT = ("friction", "stiffness", "damping")  #: contact in the direct form of solref
 
 
@@ -137,9 +145,7 @@ def timestep(period: float) -> float:
     return period / max(int(np.ceil(period / LONGEST_STEP)), 1)
 
 
-def free_spec(
-    scene: FreeScene, *, step: float = LONGEST_STEP, condim: int = 3, pads: bool = False
-) -> mujoco.MjSpec:  # fmt: skip
+def free_spec(scene: FreeScene, *, step: float = LONGEST_STEP, condim: int = 3, pads: bool = False) -> mujoco.MjSpec:
     """MjSpec with one free body per body, the ground, and a contact pair for each two that can meet.
 
     With `pads`, boxes get faces of their own, a hair prouder than their edges, that meet the ground alone: labels,
@@ -153,9 +159,13 @@ def free_spec(
     geoms = []
     if not scene.planar:
         spec.worldbody.add_geom(
-            name="ground", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[5, 5, 0.1], pos=[0, 0, scene.ground_height],
-            contype=0, conaffinity=0,
-        )  # fmt: skip
+            name="ground",
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            size=[5, 5, 0.1],
+            pos=[0, 0, scene.ground_height],
+            contype=0,
+            conaffinity=0,
+        )
         geoms.append("ground")
     for body in scene.bodies:
         _add_body(spec, scene, body)
@@ -249,10 +259,11 @@ def calibrated(scene: FreeScene, values: Mapping[str, float]) -> FreeScene:
         shape = body.shape
         if shape is not None and scale != 1.0:
             shape = replace(
-                shape, size=tuple(s * scale for s in shape.size),
+                shape,
+                size=tuple(s * scale for s in shape.size),
                 radius=None if shape.radius is None else shape.radius * scale,
                 height=None if shape.height is None else shape.height * scale,
-            )  # fmt: skip
+            )
         mass = float(body.mass or 0.0) * float(values.get("mass_scale", 1.0))
         stretch = scale**2 * float(values.get("mass_scale", 1.0)) * float(values.get("inertia_scale", 1.0))
         inertia = inertia_of(body) * stretch

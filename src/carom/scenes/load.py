@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.scenes.build import build_scene
 from carom.scenes.meshes import MESH_SUFFIXES, mesh_body
 from carom.scenes.parameters import Parameter, with_bounds

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from carom.errors import SceneError
+from carom.core.errors import SceneError
 from carom.scenes.shapes import Body, Shape, load_mesh, polygon_properties
 from carom.state import Array
 

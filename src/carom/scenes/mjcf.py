@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.scenes.meshes import fill_triangles, hull_outline, refuse_hollow
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
@@ -61,9 +61,14 @@ def strike_spec(scene: StrikeScene) -> mujoco.MjSpec:
         # with little sliding friction MuJoCo's default 5 mm takes more spin from the target than physics allows.
         spec.add_pair(name=name, geomname1=name, geomname2="target", condim=3)
     spec.add_sensor(
-        name="touch", type=mujoco.mjtSensor.mjSENS_CONTACT, objtype=mujoco.mjtObj.mjOBJ_GEOM, objname="striker",
-        reftype=mujoco.mjtObj.mjOBJ_GEOM, refname="target", intprm=[FOUND_AND_DISTANCE, NEAREST, 1],
-    )  # fmt: skip
+        name="touch",
+        type=mujoco.mjtSensor.mjSENS_CONTACT,
+        objtype=mujoco.mjtObj.mjOBJ_GEOM,
+        objname="striker",
+        reftype=mujoco.mjtObj.mjOBJ_GEOM,
+        refname="target",
+        intprm=[FOUND_AND_DISTANCE, NEAREST, 1],
+    )
     return spec
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.state import Array
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 
 FORMAT = "carom-scene/1"
 LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}

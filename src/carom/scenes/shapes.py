@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.state import Array
 
 #: What each shape needs, beside its name.

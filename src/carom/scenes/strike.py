@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from carom.errors import SceneError, unknown_name
+from carom.core.errors import SceneError, unknown_name
 from carom.scenes.outline import Outline
 from carom.scenes.parameters import Parameter, known, with_bounds
 from carom.scenes.shapes import Body, Shape

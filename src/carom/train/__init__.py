@@ -6,7 +6,7 @@ What needs the extra `rl` (training, trials) is loaded when it is first asked fo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from carom.errors import CaromError
+from carom.core.errors import CaromError
 from carom.train.policy import Policy, load_policy, save_policy
 from carom.train.presets import ALGORITHMS, LIBRARIES, PRESETS, Preset, preset_of
 

@@ -23,9 +23,9 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from carom.distill.files import load_tensors, write_tensors
-from carom.errors import CaromError
-from carom.recordings.files import atomically
+from carom.core.artefacts import atomically
+from carom.core.errors import CaromError
+from carom.learn.impact.base_files import load_tensors, write_tensors
 from carom.train.models import is_jax
 from carom.train.policy import read_json, write_json
 

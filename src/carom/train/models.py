@@ -12,9 +12,9 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
+from carom.core.errors import CaromError, unknown_name
 from carom.envs.batch import StrikeBatch
 from carom.envs.task import strikes_of
-from carom.errors import CaromError, unknown_name
 from carom.train.policy import Floats, Policy
 from carom.train.presets import LIBRARIES, Preset
 

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from carom import __version__
-from carom.distill.files import load_tensors, write_tensors
-from carom.errors import CaromError, ModelError, unknown_name
-from carom.recordings.files import atomically
+from carom.core.artefacts import atomically
+from carom.core.errors import CaromError, ModelError, unknown_name
+from carom.core.version import __version__
+from carom.learn.impact.base_files import load_tensors, write_tensors
 from carom.train.presets import ALGORITHMS
 
 Floats = NDArray[np.float32]

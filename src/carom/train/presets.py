@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from carom.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, unknown_name
 
 ALGORITHMS = ("sac", "ppo")
 LIBRARIES = ("sb3", "sbx")

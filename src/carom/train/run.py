@@ -22,14 +22,14 @@ from stable_baselines3.common.logger import Logger, make_output_format
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from carom.distill.train import torch_threads
-from carom.errors import CaromError
+from carom.core.errors import CaromError
+from carom.core.progress import Progress
+from carom.learn.impact.training import torch_threads
 from carom.train.checkpoint import drop_checkpoints, load_checkpoint, save_checkpoint
 from carom.train.models import new_model, policy_of
 from carom.train.policy import HEADER, Policy, load_policy, read_json, save_policy, write_json
 from carom.train.presets import Preset, preset_of
 
-Progress = Callable[[str, int, int], None]  #: what is done, how much of it, of how much
 MakeEnv = Callable[[int], VecEnv]  #: makes that many environments in lock step
 
 SETTINGS = "settings.json"

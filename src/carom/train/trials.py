@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from carom.core.errors import CaromError
 from carom.envs.batch import Strike, StrikeBatch
 from carom.envs.routes import Route
 from carom.envs.starts import RouteStarts
 from carom.envs.task import STRIKES, strikes_of
-from carom.errors import CaromError
 from carom.scenes.strike import StrikeScene
 from carom.state import Array
 from carom.train.policy import Policy

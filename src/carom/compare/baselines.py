@@ -1,0 +1,146 @@
+"""What ten strikes give without a simulator: ridge regression, a Gaussian process, a network, a rigid impact.
+
+All but the rigid impact see a strike as a table row in the target's frame: where the striker is, where it
+looks, how it moves; and predict the velocities there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.linear_model import RidgeCV
+from sklearn.preprocessing import StandardScaler
+
+from carom.engines.contact_frames import Frames, contact_frames, to_world
+from carom.learn.impact.adapted_model import Prediction
+from carom.reality.rigid_impact import impact, inverse_mass
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Impacts, Strikes, rotate
+
+
+class Table:
+    """Strikes as rows of numbers in the target's frame, and outcomes back to the world."""
+
+    def __init__(self, scene: StrikeScene, train: Impacts) -> None:
+        self.scene = scene
+        self.columns = StandardScaler().fit(self.raw(train.strikes))
+        self.outcomes = StandardScaler().fit(self.local(train.strikes, train.post))
+
+    def raw(self, strikes: Strikes) -> Array:
+        frames = contact_frames(self.scene, strikes)
+        velocity = rotate(strikes.striker_velocity[:, :2], -strikes.target_pose[:, 2])
+        return np.column_stack([frames.point, frames.angle, velocity])
+
+    def local(self, strikes: Strikes, post: Array) -> Array:
+        linear = rotate(post[:, :2], -strikes.target_pose[:, 2])
+        return np.column_stack([linear, self.scene.gyration_radius * post[:, 2]])
+
+    def inputs(self, strikes: Strikes) -> Array:
+        return np.asarray(self.columns.transform(self.raw(strikes)))
+
+    def world(self, strikes: Strikes, scaled: Array, std: Array | None = None) -> Prediction:
+        local = self.outcomes.inverse_transform(scaled.reshape(-1, 3))
+        post = np.column_stack(
+            [rotate(local[:, :2], strikes.target_pose[:, 2]), local[:, 2] / self.scene.gyration_radius]
+        )
+        spread = np.full_like(post, np.nan)
+        if std is not None:
+            own = std * self.outcomes.scale_
+            plane = np.sqrt((own[:, :2] ** 2).mean(axis=1, keepdims=True))
+            spread = np.column_stack([plane, plane, own[:, 2] / self.scene.gyration_radius])
+        return Prediction(post, spread, np.ones(len(post)))
+
+
+class Ridge:
+    """Ridge regression, its penalty chosen by leave-one-out cross-validation."""
+
+    def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
+        self.table = Table(scene, train)
+        y = self.table.outcomes.transform(self.table.local(train.strikes, train.post))
+        self.model = RidgeCV(alphas=np.logspace(-3, 2, 16)).fit(self.table.inputs(train.strikes), y)
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        return self.table.world(strikes, self.model.predict(self.table.inputs(strikes)))
+
+
+class Process:
+    """A Gaussian process with a length for every input, as a data-driven laboratory would use."""
+
+    def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
+        self.table = Table(scene, train)
+        x = self.table.inputs(train.strikes)
+        y = self.table.outcomes.transform(self.table.local(train.strikes, train.post))
+        kernel = ConstantKernel(1.0, (1e-2, 1e2)) * RBF(np.ones(x.shape[1]), (0.2, 1e2)) + WhiteKernel(0.1, (1e-4, 1.0))
+        self.model = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # lengths on a bound: an input that says nothing
+            self.model.fit(x, y)
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        mean, std = self.model.predict(self.table.inputs(strikes), return_std=True)
+        return self.table.world(strikes, mean, std.reshape(len(mean), -1) * np.ones((1, 3)))
+
+
+class Scratch:
+    """The paper's third baseline: its network, fitted to the real samples alone (1,000 steps of AdamW)."""
+
+    def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
+        self.table = Table(scene, train)
+        x = torch.as_tensor(self.table.inputs(train.strikes)).float()
+        y = torch.as_tensor(self.table.outcomes.transform(self.table.local(train.strikes, train.post))).float()
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            sizes = [x.shape[1], 128, 128, 128]
+            layers: list[torch.nn.Module] = []
+            for a, b in pairwise(sizes):
+                layers += [torch.nn.Linear(a, b), torch.nn.ReLU()]
+            self.network = torch.nn.Sequential(*layers, torch.nn.Linear(128, 3))
+        optimiser = torch.optim.AdamW(self.network.parameters(), lr=1e-3, weight_decay=0.01)
+        for _ in range(1000):
+            loss = (self.network(x) - y).pow(2).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        with torch.no_grad():
+            scaled = self.network(torch.as_tensor(self.table.inputs(strikes)).float()).double().numpy()
+        return self.table.world(strikes, scaled)
+
+
+class Rigid:
+    """Planar rigid impact with Coulomb friction, restitution and friction fitted to the samples."""
+
+    def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
+        self.scene = scene
+        frames = contact_frames(scene, train.strikes)
+        scale = np.array([1.0, 1.0, scene.gyration_radius])
+        size = np.linalg.norm(train.post * scale, axis=-1)
+        best = (np.inf, 0.5, 0.3)
+        for e in np.linspace(0.0, 1.0, 41):
+            for mu in np.concatenate([[0.0], np.geomspace(0.02, 1.5, 32)]):
+                error = np.linalg.norm((self._outcome(frames, e, mu) - train.post) * scale, axis=-1) / size
+                best = min(best, (float(np.minimum(error, 1.0).mean()), float(e), float(mu)))
+        _, self.restitution, self.friction = best
+
+    def _outcome(self, frames: Frames, restitution: float, friction: float) -> Array:
+        k, m = self.scene.gyration_radius, self.scene.mass
+        count = len(frames)
+        normal, lever = np.tile([0.0, 1.0], (count, 1)), frames.lever
+        striker = np.tile(np.eye(2) / self.scene.striker_mass, (count, 1, 1))
+        inverse = inverse_mass(normal, lever, mass=m, inertia=m * k * k, striker=striker)
+        blow = impact(-frames.velocity, inverse, friction=friction, restitution=restitution)
+        j_t, j_n = blow.impulse[:, 0], blow.impulse[:, 1]
+        spin = (lever[:, 0] * j_n - lever[:, 1] * j_t) / (m * k * k)
+        local = np.column_stack([j_t / m, j_n / m, k * spin]) / frames.speed[:, None]
+        return to_world(self.scene, frames, local)
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        post = self._outcome(contact_frames(self.scene, strikes), self.restitution, self.friction)
+        return Prediction(post, np.full_like(post, np.nan), np.ones(len(post)))

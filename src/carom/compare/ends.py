@@ -1,0 +1,87 @@
+"""Whole motions against recordings: where a struck target ends, simulated from what was known before contact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carom.core.errors import CaromError
+from carom.engines.approach import at_distance
+from carom.engines.contract import Simulator, Status
+from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.recordings import Impact, Recordings, Trajectory, resting_pose, undisturbed_until
+from carom.recordings.differentiate import measured_rows
+from carom.recordings.impacts.measured import planar_samples
+from carom.recordings.strikes import first_strike
+from carom.state import Array, Impacts, wrap_angle
+
+START = 1e-3  #: [m] before contact where a simulated strike starts
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How N recorded motions ended."""
+
+    pose: Array  #: [N, 3] x, y, yaw of the target's frame: where it rested, or where it was at the record's end
+    time: Array  #: [N] after first motion, until something else moves it or the record ends [s]
+    last_pose: Array  #: [N, 3] at the record's last sample, whatever has happened to the target by then
+    moved_again: NDArray[np.bool_]  #: [N] whether something else moved it after it had come to rest
+
+
+def recorded_ends(recordings: Recordings, impacts: Impacts) -> Ends:
+    """The ends of the motions that these impacts began, in their order."""
+    by_name = {t.name: t for t in recordings.trajectories}
+    pose, time, last, again = [], [], [], []
+    for name in impacts.names:
+        trajectory = by_name[name]
+        strike, reason = first_strike(trajectory)
+        if strike is None:
+            raise CaromError(f"{name}: {reason}")
+        until, rest = undisturbed_until(trajectory, strike), resting_pose(trajectory, strike)
+        final, seen = last_seen(trajectory, strike.target)
+        pose.append(final if rest is None else rest)
+        time.append(until - strike.time)
+        last.append(final)
+        again.append(until < seen - 0.02)
+    return Ends(np.array(pose), np.array(time), np.array(last), np.array(again, dtype=bool))
+
+
+def last_seen(trajectory: Trajectory, body: str) -> tuple[Array, float]:
+    """x, y, yaw of a body's frame [3] at its last sample that was tracked, and when that was [s]."""
+    frame = np.column_stack([trajectory.position_world[body][:, :2], trajectory.yaw(body)])
+    index = int(np.flatnonzero(np.isfinite(frame).all(axis=1))[-1])
+    return frame[index], float(trajectory.time[index])
+
+
+def final_rest(trajectory: Trajectory, strike: Impact) -> Array:
+    """x, y, yaw of a struck body [3] when all is over: shortly before something else moves it, or the record ends.
+
+    Not where it first seems to rest (`resting_pose`): on a slippery table it creeps on, and turns by some degrees.
+    """
+    samples = planar_samples(trajectory, strike.target)[:, [0, 1, 5]]
+    ago = undisturbed_until(trajectory, strike) - trajectory.time
+    late = samples[measured_rows(samples) & (ago >= 0.02) & (ago <= 0.12)]
+    if resting_pose(trajectory, strike) is None or len(late) < 3:
+        return last_seen(trajectory, strike.target)[0]
+    return np.asarray(np.median(late, axis=0))
+
+
+def motion_errors(simulator: Simulator, impacts: Impacts, ends: Ends) -> dict[str, float]:
+    """Mean distance [m] and turn [rad] between simulated and recorded ends; a strike that fails stays where it lay."""
+    scene, strikes = simulator.scene, impacts.strikes
+    geometry: dict[str, Array] = {}
+    if isinstance(simulator, MujocoSimulator):  # it knows the face's offset and tilt, which say where it touches
+        geometry = {k: np.full(len(strikes), v) for k, v in simulator.values.items()}
+    initial = at_distance(scene, strikes, START, geometry)
+    speed = np.linalg.norm(strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2], axis=1)
+    run = simulator.rollout(initial, ends.time + START / speed)
+    lost = (run.status == Status.FAILED) | (run.status == Status.MISSED)
+    end = np.where(lost[:, None], strikes.target_pose, run.rest)
+    found = {}
+    for name, pose in (("", ends.pose), ("last-sample-", ends.last_pose)):
+        away = np.linalg.norm(end[:, :2] - pose[:, :2], axis=1)
+        found[f"{name}position-error-m"] = float(away.mean())
+        found[f"{name}yaw-error-rad"] = float(np.abs(wrap_angle(end[:, 2] - pose[:, 2])).mean())
+    return found

@@ -1,0 +1,58 @@
+"""Methods side by side: each learns from the same strikes and predicts the same others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from carom.compare.methods import ABLATIONS, METHODS, Lesson
+from carom.compare.metrics import coverage, relative_error, summary
+from carom.core.errors import CaromError, unknown_name
+from carom.learn.impact.adapted_model import Prediction
+from carom.state import Array, Impacts
+
+
+@dataclass(frozen=True)
+class Score:
+    """One method's predictions of the test strikes, and how good they are."""
+
+    method: str
+    metrics: dict[str, float]  #: accuracy@0.1, accuracy@0.05, median-relative-error
+    coverage: dict[str, float]  #: share of outcomes inside the stated 50 % and 90 % intervals; empty if it states none
+    seconds: float  #: to learn and predict
+    error: Array  #: [N] relative error of each test strike
+    prediction: Prediction | None  #: None if the method could not be run
+    note: str = ""  #: why not
+
+
+def compare(
+    lesson: Lesson,
+    test: Impacts,
+    *,
+    methods: Sequence[str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Score, ...]:
+    """Score the methods on test strikes they have not seen. One that cannot run gets a note, not an exception."""
+    available = {**METHODS, **ABLATIONS}
+    scores = []
+    for name in methods or METHODS:
+        if name not in available:
+            raise CaromError(unknown_name("method", name, available))
+        if progress:
+            progress(name)
+        start = perf_counter()
+        try:
+            prediction = available[name](lesson).predict(test.strikes)
+        except (CaromError, ImportError) as reason:
+            nothing = {m: float("nan") for m in ("accuracy@0.1", "accuracy@0.05", "median-relative-error")}
+            scores.append(Score(name, nothing, {}, 0.0, np.full(len(test), np.nan), None, str(reason)))
+            continue
+        seconds = perf_counter() - start
+        error = relative_error(prediction.post, test.post, lesson.scene.gyration_radius)
+        stated = np.isfinite(prediction.post_std).all()
+        inside = coverage(prediction.post, prediction.post_std, test.post) if stated else {}
+        scores.append(Score(name, summary(error), inside, seconds, error, prediction))
+    return tuple(scores)

@@ -1,0 +1,236 @@
+"""What others make of whole tosses: MuJoCo with its defaults, `mujoco.sysid`, Brax's pipelines; and published fits.
+
+Each learns from the same recordings, within the bounds of Table II of the few-shot paper, and then predicts others.
+Brax's pipelines are fitted as in that paper, by CMA-ES on Eq. 1; `mujoco.sysid` by its own optimiser and residual.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress
+from carom.engines.brax import PIPELINES, BraxFree, brax_parameters, first_states
+from carom.engines.mujoco.bodies import FreeBatch, FreeEngine, FreeMotion
+from carom.identify.tosses.recorded import Motions, equation_1
+from carom.scenes.free import FREE, TABLE_II, FreeScene, free_parameters
+
+POPULATION = 12  #: candidates of one generation, simulated in one call
+#: of one fit: on eight tosses and one core, a generation takes 0.2 s (spring), 0.7 s (positional), 4 s (generalized)
+GENERATIONS: Mapping[str, int] = {"generalized": 25, "positional": 40, "spring": 40}
+FAILED = 10.0  #: Eq. 1 of a rollout that the engine gave up
+#: solref and solimp as MuJoCo has them when nobody says; friction would be 1, and a search from there ends anywhere.
+SYSID_START: Mapping[str, float] = {
+    "friction": FREE["friction"].default,
+    "time_constant": 0.02,
+    "damping_ratio": 1.0,
+    "impedance_least": 0.9,
+    "impedance_most": 0.95,
+    "impedance_width": 0.001,
+    "impedance_midpoint": 0.5,
+    "impedance_power": 2.0,
+}
+
+
+@dataclass(frozen=True)
+class Published:
+    """Errors that others report on the public tosses of a cube: means over tosses of the means over time."""
+
+    simulator: str
+    position: float  #: % of the cube's side
+    rotation: float  #: degrees
+    source: str = "Acosta, Yang, Posa: Validating Robotics Simulators on Real-World Impacts, RA-L 7(3), 2022"
+    note: str = "parameters fitted on all tosses, these included; their code, their start of each toss"
+
+
+PUBLISHED = (Published("Drake", 13.5, 16.5), Published("Bullet", 14.9, 16.5), Published("MuJoCo", 25.1, 21.7))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An engine with the values that a baseline found: call it with other recordings of the same bodies."""
+
+    name: str
+    engine: FreeEngine
+    values: Mapping[str, float]  #: by name of the parameter
+    loss: float  #: mean of Eq. 1 over the recordings it learned from
+    candidates: int  #: simulated on all of these; 0: nothing was fitted
+    seconds: float  #: of the fit, compilation included
+    failures: int = 0  #: rollouts that the engine gave up during the fit
+    losses: tuple[float, ...] = field(default=(), repr=False)  #: best so far after each generation
+
+    def __call__(self, motions: Motions) -> FreeMotion:
+        """Predict recordings from their starts."""
+        own, other = self.engine.scene, motions.scene
+        same = [(b.shape, b.mass, b.inertia, b.com) for b in own.bodies] == [
+            (b.shape, b.mass, b.inertia, b.com) for b in other.bodies
+        ]
+        if not same or (own.gravity, own.ground_height) != (other.gravity, other.ground_height):
+            raise CaromError(f"{self.name} was fitted in scene '{own.name}'; '{other.name}' has other bodies or ground")
+        if abs(motions.period / self.engine.period - 1) > 1e-3:
+            apart = f"{self.engine.period:.6g} s apart; these are {motions.period:.6g} s"
+            raise CaromError(f"{self.name} was fitted to samples {apart}")
+        values = np.array([[self.values[p.name] for p in self.engine.parameters]])
+        return self.engine.run(motions.starts, values, motions.samples)
+
+
+def default_mujoco(scene: FreeScene, period: float, *, threads: int = 1) -> FreeBatch:
+    """MuJoCo as it comes: friction 1, solref (0.02 s, 1), solimp (0.9, 0.95, 1 mm, 0.5, 2).
+
+    Only the step (below 1 ms, it divides the sample period) and the elliptic cones are Carom's.
+    """
+    return FreeBatch(scene, (), period=period, threads=threads)
+
+
+def fit_by_cma(
+    engine: FreeEngine, train: Motions, *, name: str, generations: int, seed: int, progress: Progress | None = None
+) -> Fitted:
+    """Plain CMA-ES on the mean of Eq. 1 over the recordings, from the middle of the bounds; the best candidate seen."""
+    from cmaes import CMA
+
+    before, width = perf_counter(), len(engine.parameters)
+    bounds = np.array([[0.0, 1.0]] * width)
+    search = CMA(mean=np.full(width, 0.5), sigma=0.3, bounds=bounds, seed=seed, population_size=POPULATION)
+    best, found, failures, losses = np.inf, np.full(width, 0.5), 0, []
+    starts = train.starts[np.tile(np.arange(len(train)), POPULATION)]
+    for done in range(generations):
+        asked = np.array([search.ask() for _ in range(POPULATION)])
+        values = np.stack([p.from_unit(asked[:, i]) for i, p in enumerate(engine.parameters)], axis=-1)
+        motion = engine.run(starts, np.repeat(values, len(train), axis=0), train.samples)
+        gave_up = motion.failed.reshape(POPULATION, -1)
+        loss = np.where(gave_up, FAILED, equation_1(train, motion)).mean(axis=1)
+        search.tell([(z, float(v)) for z, v in zip(asked, loss, strict=True)])
+        failures += int(gave_up.sum())
+        if loss.min() < best:
+            best, found = float(loss.min()), values[int(np.argmin(loss))]
+        losses.append(best)
+        if progress:
+            progress(f"fit {name}", done + 1, generations)
+    chosen = dict(zip((p.name for p in engine.parameters), map(float, found), strict=True))
+    count = generations * POPULATION
+    return Fitted(name, engine, chosen, best, count, perf_counter() - before, failures, tuple(losses))
+
+
+def sysid_fit(
+    motions: Motions, names: Sequence[str] = TABLE_II, *, start: Mapping[str, float] = SYSID_START
+) -> dict[str, float]:
+    """Contact parameters by `mujoco.sysid` as it comes: its default optimiser and settings, its residual, one start.
+
+    The residual is measured minus predicted readings of a position and a quaternion sensor, number by number, each over
+    its norm in the recording. Starts are put within Table II's bounds, and off them as the library itself advises.
+    """
+    sysid = _sysid()
+    unknown = [name for name in names if name not in TABLE_II]
+    if unknown:
+        raise CaromError(unknown_name("parameter of mujoco.sysid's fit", unknown[0], TABLE_II))
+    if len(motions.scene.bodies) != 1 or motions.scene.planar:
+        raise CaromError(f"mujoco.sysid is fitted to one body that falls; scene '{motions.scene.name}' has others")
+    wanted = sysid.ParameterDict()
+    for name in names:
+        low, high = FREE[name].low, FREE[name].high
+        value = float(np.clip(start[name], low, high))
+        wanted.add(sysid.Parameter(name, value, low, high, modifier=_writer(name)))
+    residual = sysid.build_residual_fn(models_sequences=[_sequences(sysid, motions)], n_threads=1)
+    with contextlib.redirect_stdout(io.StringIO()):  # it reports each iteration there
+        found, _ = sysid.optimize(wanted.move_off_bounds(), residual, verbose=False)
+    return {name: float(found[name].value[0]) for name in names}
+
+
+def _sysid() -> Any:
+    from mujoco import sysid
+
+    if not hasattr(sysid, "optimize"):  # it hides what it misses
+        raise CaromError("mujoco.sysid lacks some packages; they come with: pip install carom[bench]")
+    return sysid
+
+
+def _writer(name: str) -> Callable[[mujoco.MjSpec, Any], None]:
+    """What writes one parameter of Table II into every contact pair."""
+    column = TABLE_II.index(name)
+
+    def write(spec: mujoco.MjSpec, parameter: Any) -> None:
+        value = float(parameter.value[0])
+        for pair in spec.pairs:
+            if name == "friction":
+                pair.friction[:2] = value
+            elif column < 3:
+                pair.solref[column - 1] = value
+            else:
+                pair.solimp[column - 3] = value
+
+    return write
+
+
+def _sequences(sysid: Any, motions: Motions) -> Any:
+    """The recordings as `mujoco.sysid` wants them; signs of the measured quaternions go on from the start's."""
+    spec = default_mujoco(motions.scene, motions.period).spec_with({})
+    body = motions.scene.bodies[0].name
+    for name, kind in (("position", "mjSENS_FRAMEPOS"), ("quaternion", "mjSENS_FRAMEQUAT")):
+        sort, frame = getattr(mujoco.mjtSensor, kind), mujoco.mjtObj.mjOBJ_XBODY
+        spec.add_sensor(name=name, type=sort, objtype=frame, objname=body)
+    model = spec.compile()
+    states, controls, readings = [], [], []
+    for row, (q, qd) in enumerate(zip(*first_states(motions.scene, motions.starts), strict=True)):
+        pose = np.concatenate([motions.position[row, :, 0], motions.quaternion[row, :, 0]], axis=-1)
+        seen = np.flatnonzero(np.isfinite(pose).all(axis=-1))
+        if len(seen) < 2:
+            raise CaromError(
+                f"{motions.names[row]}: mujoco.sysid needs poses with orientation, two or more; got {len(seen)}"
+            )
+        pose, time = pose[seen], seen * motions.period
+        before = np.concatenate([q[None, 3:], pose[:-1, 3:]])
+        pose[:, 3:] *= np.cumprod(np.where((pose[:, 3:] * before).sum(axis=-1) < 0, -1.0, 1.0))[:, None]
+        states.append(sysid.create_initial_state(model, q, qd))
+        controls.append(sysid.TimeSeries(time, np.zeros((len(time), 0))))
+        readings.append(sysid.TimeSeries.from_names(time, pose, model))
+    return sysid.ModelSequences(motions.scene.name, spec, list(motions.names), states, controls, readings)
+
+
+def _default(train: Motions, seed: int, progress: Progress | None) -> Fitted:
+    engine = default_mujoco(train.scene, train.period)
+    return _scored("mujoco-default", engine, {}, train, 0.0)
+
+
+def _by_sysid(train: Motions, seed: int, progress: Progress | None) -> Fitted:
+    before = perf_counter()
+    values = sysid_fit(train)
+    engine = FreeBatch(train.scene, free_parameters(TABLE_II), period=train.period, threads=1)
+    return _scored("mujoco-sysid", engine, values, train, perf_counter() - before)
+
+
+def _scored(name: str, engine: FreeEngine, values: Mapping[str, float], train: Motions, seconds: float) -> Fitted:
+    """A fit with its loss on the recordings it learned from."""
+    motion = Fitted(name, engine, values, np.nan, 0, seconds)(train)
+    return Fitted(name, engine, values, float(equation_1(train, motion).mean()), int(bool(values)), seconds)
+
+
+def _in_brax(pipeline: str) -> Callable[[Motions, int, Progress | None], Fitted]:
+    def fit(train: Motions, seed: int, progress: Progress | None) -> Fitted:
+        parameters = brax_parameters(pipeline)
+        engine = BraxFree(train.scene, parameters, pipeline=pipeline, period=train.period, threads=1)
+        count = GENERATIONS[pipeline]
+        return fit_by_cma(engine, train, name=f"brax-{pipeline}", generations=count, seed=seed, progress=progress)
+
+    return fit
+
+
+BASELINES: Mapping[str, Callable[[Motions, int, Progress | None], Fitted]] = {
+    "mujoco-default": _default,
+    "mujoco-sysid": _by_sysid,
+    **{f"brax-{pipeline}": _in_brax(pipeline) for pipeline in PIPELINES},
+}
+
+
+def baseline(name: str, train: Motions, *, seed: int, progress: Progress | None = None) -> Fitted:
+    """Fit one of `BASELINES` to recordings; what comes back predicts others. Only CMA-ES draws from the seed."""
+    if name not in BASELINES:
+        raise CaromError(unknown_name("baseline", name, BASELINES))
+    return BASELINES[name](train, seed, progress)

@@ -1,0 +1,135 @@
+"""The Simulator contract: one signature for every engine, batch first.
+
+Planners, environments, benchmarks and the loop take any Simulator; none of them knows which engine runs. One bad
+rollout gets a status and never stops the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from carom.core.errors import CaromError
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Strikes
+
+REST_SPEED = 2e-3  #: [m/s] of the target, spin times radius of gyration included, below which it is at rest
+
+
+class Status(IntEnum):
+    """How a rollout ended."""
+
+    AT_REST = 0  #: the target was struck and came to rest
+    MOVING = 1  #: it was struck and still moves at the end
+    MISSED = 2  #: nothing touched it
+    FAILED = 3  #: the engine gave up, or its numbers are not finite
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What came of N strikes: motion at F instants, spread evenly over each one's duration, and how it went."""
+
+    time: Array  #: [N, F] since the start [s]
+    target_pose: Array  #: [N, F, 3] x, y, yaw of the target's frame, yaw not wrapped [m, m, rad]
+    target_velocity: Array  #: [N, F, 3] vx, vy, wz of the target's declared centre of mass [m/s, m/s, rad/s]
+    striker_pose: Array  #: [N, F, 3] x, y, yaw of the striker's frame [m, m, rad]
+    status: NDArray[np.int8]  #: [N] `Status`
+    contact_time: Array  #: [N] of the first contact [s]; NaN: none
+    post: Array  #: [N, 3] target velocity after the first contact, as `target_velocity`; NaN: none
+    impacts: NDArray[np.int64]  #: [N] how often striker and target met
+    from_engine: NDArray[np.int64]  #: [N] impacts answered by the engine's own contact (in MuJoCo: all of them)
+    guarded: NDArray[np.int64]  #: [N] learned outcomes that were corrected because physics forbids them
+
+    @property
+    def rest(self) -> Array:
+        """Pose of the target's frame at the end [N, 3] [m, m, rad]."""
+        return self.target_pose[:, -1]
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What an engine makes of a scene."""
+
+    ignored: tuple[str, ...] = ()  #: things that the scene declares and the engine leaves out
+    cannot: tuple[str, ...] = ()  #: reasons why the engine cannot run the scene at all
+
+    @property
+    def ok(self) -> bool:
+        return not self.cannot
+
+
+class Simulator(Protocol):
+    """An engine that rolls out strikes of one scene."""
+
+    @property
+    def scene(self) -> StrikeScene: ...
+
+    def rollout(
+        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
+    ) -> Rollout:
+        """Simulate N strikes for `duration` [s] (a number, or [N]), from states in which nothing touches yet.
+
+        `controls` [N, K, 3] are the striker's velocities (vx, vy, wz), each held for duration/K. Without them it keeps
+        its velocity until it has struck once and is then taken away. `frames` instants are kept, first and last
+        included.
+        """
+        ...
+
+    def validate(self, scene: StrikeScene) -> Validation:
+        """Name what this engine would ignore in a scene, or cannot do."""
+        ...
+
+
+def frame_times(duration: ArrayLike, count: int, frames: int) -> Array:
+    """Instants at which a rollout is kept [N, F] [s]; refuses durations that are none."""
+    given = np.asarray(duration, dtype=np.float64)
+    fits = given.shape in ((), (count,))
+    lasting = np.broadcast_to(given if fits else np.nan, (count,))
+    if not (fits and np.isfinite(lasting).all() and (lasting > 0).all()):
+        raise CaromError(f"duration: expected positive seconds, one number or {count}, got {np.asarray(duration)}")
+    if frames < 2:
+        raise CaromError(f"frames: expected 2 or more (start and end), got {frames}")
+    return np.asarray(lasting[:, None] * np.linspace(0.0, 1.0, frames))
+
+
+def without_bad_rows(initial: Strikes) -> tuple[Strikes, NDArray[np.bool_]]:
+    """The strikes with harmless ones in place of those that are no numbers, and which those are [N]."""
+    columns = (initial.target_pose, initial.target_velocity, initial.striker_pose, initial.striker_velocity)
+    bad = np.asarray(~np.isfinite(np.concatenate(columns, axis=1)).all(axis=1))
+    if not bad.any():
+        return initial, bad
+    instead = (np.zeros(3), np.zeros(3), np.array([1e2, 0.0, 0.0]), np.zeros(3))
+    a, b, c, d = (np.where(bad[:, None], value, column) for column, value in zip(columns, instead, strict=True))
+    return Strikes(a, b, c, d, np.where(bad[:, None], 0.0, initial.posture)), bad
+
+
+def with_failed(run: Rollout, bad: NDArray[np.bool_]) -> Rollout:
+    """The same rollouts, those of bad strikes as failed."""
+    if not bad.any():
+        return run
+    lost = {
+        name: np.where(bad[:, None, None], np.nan, getattr(run, name))
+        for name in ("target_pose", "target_velocity", "striker_pose")
+    }
+    return replace(run, status=np.where(bad, Status.FAILED, run.status).astype(np.int8), **lost)
+
+
+def control_array(controls: ArrayLike | None, count: int) -> Array | None:
+    """Controls as an array [N, K, 3], or None; refuses other shapes."""
+    if controls is None:
+        return None
+    array = np.asarray(controls, dtype=np.float64)
+    if array.ndim != 3 or array.shape[0] != count or array.shape[2] != 3 or not array.shape[1]:
+        raise CaromError(
+            f"controls: expected an array of shape ({count}, K, 3), velocities of the striker, got {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise CaromError("controls: expected finite velocities [m/s, m/s, rad/s]")
+    return array

@@ -1,0 +1,1 @@
+"""MJX, MuJoCo on JAX (extra `mjx`): strikes in batches, and derivatives of collisions."""

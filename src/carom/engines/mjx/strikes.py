@@ -1,0 +1,320 @@
+"""Strikes from approach to rest in MJX, MuJoCo for accelerators: the same rules as `MujocoSimulator`, in JAX.
+
+All strikes of a batch take the same steps, side by side (`vmap`), `BLOCK` of them in one compiled program. It is
+compiled once per batch size, padded to a power of two (20 to 30 s); durations, frames and controls cost no
+compilation. On one CPU core MuJoCo's own batch is ten times faster: MJX is for GPUs and TPUs, and for policies in JAX.
+
+JAX comes with the extra `mjx` and is imported where a simulator is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, final
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from carom.core.errors import CaromError
+from carom.engines.approach import face_pose
+from carom.engines.contract import REST_SPEED, Rollout, Status, Validation, control_array, frame_times
+from carom.engines.mjx.load import float64, load, put
+from carom.engines.mujoco.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS, Collider
+from carom.engines.mujoco.strike_run import OFF
+from carom.engines.mujoco.strikes import joined
+from carom.scenes.mjcf import strike_spec
+from carom.scenes.simplify import simplified
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Strikes, rotate
+
+CHUNK = 512  #: most strikes that share one program
+CORNERS = 20  #: of a target's outline: MJX chooses contact points badly on faces with more
+BLOCK = 50  #: steps in one call of it
+NEVER = -1000  #: step at which something happened that has not
+WRITTEN = ("pair_friction", "pair_solref", "body_ipos", "body_mass", "geom_size", "geom_rbound")
+
+
+@final
+class MjxSimulator:
+    """Strikes of one scene in MJX, double precision, with parameters by name; what is not given has its default.
+
+    A target's outline is reduced to `corners` (`identify.mjx.simplified`). Friction cones are MuJoCo's; `pyramidal`
+    ones, as `identify.mjx` has them, compile faster, but bodies slide further in some directions than in others.
+    """
+
+    def __init__(
+        self,
+        scene: StrikeScene,
+        values: Mapping[str, float] | None = None,
+        *,
+        corners: int = CORNERS,
+        pyramidal: bool = False,
+    ) -> None:
+        self._jax, self._mjx = load()
+        self.corners, self.pyramidal = corners, pyramidal
+        self._scene, self._simple = scene, _reduced(scene, corners)
+        parameters = scene.parameters("mujoco")
+        self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
+        known = Collider(self._simple, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
+        with float64(self._jax):
+            self.model, _, _ = put(self._mjx, self._simple)
+            for name in WRITTEN:
+                getattr(self.model, name)[:] = getattr(known, name)
+            mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
+            if not pyramidal:
+                self.model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+            self._block = _program(self._jax, self._mjx, self.model, scene)
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self._scene
+
+    def validate(self, scene: StrikeScene) -> Validation:
+        """Name what only the analytic teacher knows, and where MJX's contacts are not MuJoCo's."""
+        own = {p.name for p in scene.parameters("mujoco")}
+        ignored = [f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own]
+        if self.pyramidal:
+            ignored.append("elliptic friction cones: pyramids in their place")
+        try:
+            simple = _reduced(scene, self.corners)
+            before, after = len(scene.outline.vertices), len(simple.outline.vertices)
+            if simple is not scene:
+                ignored.append(f"the target's outline of {before} corners: a mesh of {after} in its place")
+            with float64(self._jax):
+                put(self._mjx, simple)
+        except CaromError as error:
+            return Validation(tuple(ignored), (str(error),))
+        return Validation(tuple(ignored))
+
+    def rollout(
+        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
+    ) -> Rollout:
+        """See `Simulator`."""
+        if not len(initial):
+            raise CaromError("initial: expected one strike or more, got none")
+        times = frame_times(duration, len(initial), frames)
+        orders = control_array(controls, len(initial))
+        parts = []
+        for low in range(0, len(initial), CHUNK):
+            rows = slice(low, low + CHUNK)
+            parts.append(self._run(initial[rows], times[rows], None if orders is None else orders[rows]))
+        return joined(parts)
+
+    def _run(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
+        """One batch, block by block, until every target rests or its time is over."""
+        count, step = len(initial), float(self.model.opt.timestep)
+        padded = 1 << (count - 1).bit_length()
+        rows = np.minimum(np.arange(padded), count - 1)
+        ends = np.ceil(times[:, -1] / step - 1e-9).astype(np.int64)
+        fixed, now = self._start(initial[rows], ends[rows], led=orders is not None)
+        kept = np.zeros((3, *times.shape, 3))
+        before = _seen(fixed, now, self._scene)
+        _keep(kept, times, before[:, None], 0.0, step)
+        with float64(self._jax):
+            for done in range(0, int(ends.max()), BLOCK):
+                order = _orders(orders, times, done, step)[rows]
+                now, states = self._block(fixed, now, order)
+                passed = np.concatenate([before[:, None], np.asarray(states)], axis=1)
+                _keep(kept, times, passed, done * step, step)
+                before = passed[:, -1]
+                if ((np.asarray(now.rested) >= 0) | (ends[rows] <= done + BLOCK)).all():
+                    break
+        return _rollout(times, kept, _Row(*(np.asarray(column)[:count] for column in now)), step)
+
+    def _start(self, initial: Strikes, ends: NDArray[np.int64], *, led: bool) -> tuple[_Fixed, _Row]:
+        """States of MuJoCo, and what is remembered, before the first step."""
+        count, scene = len(initial), self._scene
+        face, yaw = face_pose(scene, initial, {k: np.full(count, v) for k, v in self.values.items()})
+        arm = rotate(face - initial.striker_pose[:, :2], -yaw)
+        qpos, qvel = np.tile(self.model.qpos0, (count, 1)), np.zeros((count, self.model.nv))
+        turn, spin, turning = initial.target_pose[:, 2], initial.target_velocity[:, 2], initial.striker_velocity[:, 2]
+        qpos[:, :2], qpos[:, 3], qpos[:, 6] = initial.target_pose[:, :2], np.cos(turn / 2), np.sin(turn / 2)
+        qpos[:, 7:9], qpos[:, 9] = face, yaw
+        lever = rotate(np.broadcast_to(scene.target.planar_com, (count, 2)), turn)
+        qvel[:, :2], qvel[:, 5] = initial.target_velocity[:, :2] - _cross(np, spin, lever), spin
+        qvel[:, 6:8] = initial.striker_velocity[:, :2] + _cross(np, turning, rotate(arm, yaw))
+        qvel[:, 8] = turning
+        speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)
+        facing = np.full(count, scene.striker.forward + self.values.get("face_tilt", 0.0))
+        never, no = np.full(count, NEVER), np.zeros(count, dtype=bool)
+        now = _Row(
+            qpos,
+            qvel,
+            np.zeros_like(qvel),
+            turn.copy(),
+            np.zeros(count, dtype=np.int64),
+            no,
+            no,
+            never,
+            never,
+            np.zeros(count, dtype=np.int64),
+            np.full((count, 3), np.nan),
+            np.zeros((count, STEADY_STEPS, 3)),
+            never,
+            np.zeros((count, 9)),
+            no,
+        )
+        return _Fixed(arm, speed, facing, ends, np.full(count, led)), now
+
+
+def _reduced(scene: StrikeScene, corners: int) -> StrikeScene:
+    """The scene as MJX gets it; raises where MuJoCo would: a ball is no prism."""
+    strike_spec(scene)
+    return simplified(scene, corners=corners)
+
+
+class _Fixed(NamedTuple):
+    """What of a strike does not change; a field is [N, ...], inside the program one row of it."""
+
+    arm: Any  #: [2] middle of the striker's face from its frame, in the face's own frame [m]
+    speed: Any  #: of approach [m/s]
+    facing: Any  #: direction of the face in the striker's frame [rad]
+    end: Any  #: step after which it is over
+    led: Any  #: whether the striker follows orders
+
+
+class _Row(NamedTuple):
+    """A strike on its way; a field is [N, ...], inside the program one row of it."""
+
+    qpos: Any
+    qvel: Any
+    warm: Any  #: acceleration that MJX's solver starts from
+    yaw: Any  #: of the target, not wrapped [rad]
+    done: Any  #: steps
+    touch: Any  #: whether they touched in the last step
+    gone: Any  #: whether the striker was taken away
+    first: Any  #: step of the first contact
+    last: Any  #: step of the last one
+    impacts: Any
+    post: Any  #: [3] velocity of the target after the first contact
+    past: Any  #: [STEADY_STEPS, 3] its latest velocities, while touched
+    rested: Any  #: step at which it came to rest
+    state: Any  #: [9] where it rested, or was when its time was over
+    slow: Any  #: whether it hardly moved then
+
+
+def _program(jax: Any, mjx: Any, host: mujoco.MjModel, scene: StrikeScene) -> Callable[..., tuple[_Row, Any]]:
+    """`BLOCK` steps of N strikes: (fixed, rows, orders [N, BLOCK, 3]) to rows and states [N, BLOCK, 9]."""
+    jnp = jax.numpy
+    model = mjx.put_model(host)
+    data = mjx.make_data(model)
+    striker, pair = host.geom("striker").id, host.pair("striker").id
+    margin = jnp.asarray(host.pair_margin)
+
+    def step(fixed: _Fixed, row: _Row, order: Any) -> tuple[_Row, Any]:
+        free = fixed.led & ~row.touch
+        arm = _turned(jnp, fixed.arm, row.qpos[9])
+        ordered = jnp.concatenate([order[:2] + _cross(jnp, order[2], arm), order[2:]])
+        qvel = row.qvel.at[6:9].set(jnp.where(free, ordered, row.qvel[6:9]))
+        own = model.replace(pair_margin=margin.at[pair].set(jnp.where(row.gone, OFF, 0.0)))
+        d = mjx.step(own, data.replace(qpos=row.qpos, qvel=qvel, qacc_warmstart=row.warm))
+        contact = d._impl.contact
+        touch = ((contact.geom == striker).any(axis=-1) & (contact.dist < 0)).any()
+        moved = row._replace(qpos=d.qpos, qvel=d.qvel, warm=d.qacc_warmstart, done=row.done + 1, touch=touch)
+        seen = _seen(fixed, moved, scene, jnp)
+        after = _judged(jnp, scene, fixed, moved._replace(yaw=seen[2]), seen, float(host.opt.timestep))
+        live = (row.rested < 0) & (row.done < fixed.end)  # others are only carried along
+        after = jax.tree.map(lambda new, old: jnp.where(live, new, old), after, row._replace(done=row.done + 1))
+        return after, jnp.where(live, seen, row.state)
+
+    def steps(fixed: _Fixed, row: _Row, orders: Any) -> Any:
+        return jax.lax.scan(lambda carry, order: step(fixed, carry, order), row, orders)
+
+    return jax.jit(jax.vmap(steps))  # type: ignore[no-any-return]
+
+
+def _judged(jnp: Any, scene: StrikeScene, fixed: _Fixed, row: _Row, seen: Any, step: float) -> _Row:
+    """What a step means, as `MujocoSimulator` has it: contacts, the outcome, whether the striker goes, rest."""
+    done, scale = row.done, jnp.asarray([1.0, 1.0, scene.gyration_radius])
+    met = row.touch & ~row.gone
+    impacts = row.impacts + (met & (row.last < done - QUIET_STEPS))
+    first = jnp.where(met & (row.first < 0), done, row.first)
+    last = jnp.where(met, done, row.last)
+    own = (last >= 0) & ~row.gone
+    velocity = seen[3:6]
+    post = jnp.where(own & (done - last <= 1) & (impacts == 1), velocity, row.post)
+    change = jnp.linalg.norm((velocity - row.past[done % STEADY_STEPS]) * scale)
+    past = row.past.at[done % STEADY_STEPS].set(jnp.where(own, velocity, row.past[done % STEADY_STEPS]))
+    since = done - first
+    steady = met & (since >= 2 * STEADY_STEPS) & (change < STEADY_SHARE * fixed.speed)
+    over = own & ((done - last >= QUIET_STEPS) | steady | (since * step > HORIZON)) & ~fixed.led
+    qvel = row.qvel.at[6:9].set(jnp.where(over, 0.0, row.qvel[6:9]))
+    slow = jnp.linalg.norm(velocity * scale) < REST_SPEED
+    gone = row.gone | over
+    rested = jnp.where(slow & gone & (row.rested < 0), done, row.rested)
+    return row._replace(
+        qvel=qvel,
+        gone=gone,
+        first=first,
+        last=last,
+        impacts=impacts,
+        post=post,
+        past=past,
+        rested=rested,
+        state=seen,
+        slow=slow,
+    )
+
+
+def _seen(fixed: _Fixed, row: _Row, scene: StrikeScene, xp: Any = np) -> Any:
+    """Target pose, velocity of its declared centre of mass, striker pose [..., 9]; small tipping is left out."""
+    q, v = row.qpos, row.qvel
+    yaw = 2 * xp.arctan2(q[..., 6], q[..., 3])
+    yaw = yaw + 2 * np.pi * xp.round((row.yaw - yaw) / (2 * np.pi))
+    lever = _turned(xp, xp.asarray(scene.target.planar_com), yaw)
+    linear = v[..., :2] + _cross(xp, v[..., 5], lever)
+    frame = q[..., 7:9] - _turned(xp, fixed.arm, q[..., 9])
+    turned = (yaw[..., None], linear, v[..., 5:6], frame, (q[..., 9] - fixed.facing)[..., None])
+    return xp.concatenate([q[..., :2], *turned], axis=-1)
+
+
+def _turned(xp: Any, vector: Any, yaw: Any) -> Any:
+    """Planar vectors [..., 2] turned by yaw [...]."""
+    c, s, x, y = xp.cos(yaw), xp.sin(yaw), vector[..., 0], vector[..., 1]
+    return xp.stack([c * x - s * y, s * x + c * y], axis=-1)
+
+
+def _cross(xp: Any, spin: Any, arm: Any) -> Any:
+    """Velocity [..., 2] of a point at `arm` [..., 2] on a body that spins [...]."""
+    return xp.stack([-spin * arm[..., 1], spin * arm[..., 0]], axis=-1)
+
+
+def _orders(orders: Array | None, times: Array, done: int, step: float) -> Array:
+    """Velocities ordered in the next steps [N, BLOCK, 3]."""
+    if orders is None:
+        return np.zeros((len(times), BLOCK, 3))
+    share = (done + np.arange(BLOCK)) * step / times[:, -1:] * orders.shape[1]
+    which = np.clip(share.astype(np.int64), 0, orders.shape[1] - 1)
+    return np.asarray(np.take_along_axis(orders, which[..., None], axis=1))
+
+
+def _keep(kept: Array, times: Array, passed: Array, start: float, step: float) -> None:
+    """Keep the frames due within states [N, S, 9], one step apart, the first at `start` [s]: cubic between them."""
+    end = start + (passed.shape[1] - 1) * step
+    row, frame = np.nonzero((times >= start - 1e-9) & (times <= end + 1e-9))
+    place = (times[row, frame] - start) / step
+    low = np.clip(np.floor(place).astype(np.int64), 0, max(passed.shape[1] - 2, 0))
+    s = np.clip(place - low, 0.0, 1.0)[:, None]
+    a, b = (passed[row, i].reshape(-1, 3, 3) for i in (low, np.minimum(low + 1, passed.shape[1] - 1)))
+    speed = step * (a[:, 1] * s * (1 - s) ** 2 - b[:, 1] * s * s * (1 - s))
+    kept[0, row, frame] = a[:, 0] + (b[:, 0] - a[:, 0]) * s * s * (3 - 2 * s) + speed
+    for i in (1, 2):
+        kept[i, row, frame] = a[:, i] + (b[:, i] - a[:, i]) * s
+
+
+def _rollout(times: Array, kept: Array, row: _Row, step: float) -> Rollout:
+    """The outcome of a batch; a target that came to rest stays there."""
+    pose, velocity, striker = kept
+    later = (row.rested[:, None] >= 0) & (times > row.rested[:, None] * step)
+    for i, column in ((0, pose), (2, striker)):
+        column[later] = np.broadcast_to(row.state[:, None, 3 * i : 3 * i + 3], column.shape)[later]
+    velocity[later] = 0.0
+    status = np.where(row.first < 0, Status.MISSED, np.where(row.slow, Status.AT_REST, Status.MOVING)).astype(np.int8)
+    failed = ~(np.isfinite(pose).all(axis=(1, 2)) & np.isfinite(row.qpos).all(axis=1))
+    status[failed] = Status.FAILED
+    pose[failed] = np.nan
+    contact = np.where(row.first >= 0, (row.first - 1) * step, np.nan)
+    impacts = row.impacts.astype(np.int64)
+    guarded = np.zeros(len(times), dtype=np.int64)
+    return Rollout(times, pose, velocity, striker, status, contact, row.post, impacts, impacts.copy(), guarded)

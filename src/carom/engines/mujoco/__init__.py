@@ -1,0 +1,1 @@
+"""MuJoCo: one batch under collisions, free bodies, varied bodies and strikes."""

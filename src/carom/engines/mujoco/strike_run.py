@@ -1,0 +1,320 @@
+"""One batch of strikes on its way through MuJoCo, step by step, with contacts of its own or learned ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, final
+
+import numpy as np
+from mujoco.batch import SimulationError
+from numpy.typing import NDArray
+
+from carom.engines.approach import face_pose
+from carom.engines.contact_frames import contact_frames
+from carom.engines.contract import REST_SPEED, Rollout, Status
+from carom.engines.mujoco.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS
+from carom.state import Array, Strikes, cross, rotate
+
+if TYPE_CHECKING:
+    from carom.engines.mujoco.strikes import MujocoSimulator
+
+STRIDE = 5  #: steps between looks at a target that slides alone
+NEVER = -1000  #: step of a contact that has not been
+OFF = -1e3  #: [m] margin of a pair that shall not even be looked at
+SEEN, PUSHES = (
+    (-1.0, 1.0),
+    (0.0, 0.0),
+)  #: margin, gap [m] of a pair that is found but makes no force; of a usual one
+
+
+class Answer(Protocol):
+    """What comes of contacts, in place of MuJoCo's own answer."""
+
+    @property
+    def lag(self) -> float:
+        """Seconds by which the target starts later than an instant impact would have it."""
+        ...
+
+    def outcome(self, strikes: Strikes) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Velocities at contact [N, 3], whether they are within what was learned [N], whether they were guarded [N]."""
+        ...
+
+
+@dataclass
+class _Kept:
+    """What a run keeps of each strike as it goes."""
+
+    pose: Array
+    velocity: Array
+    striker: Array
+    next_frame: NDArray[np.int64]
+
+
+@final
+class Run:
+    """One batch of strikes on its way from approach to rest."""
+
+    def __init__(self, owner: MujocoSimulator, initial: Strikes, times: Array, controls: Array | None) -> None:
+        self.owner, self.scene, self.times, self.controls = owner, owner.scene, times, controls
+        self.count, self.step = len(initial), float(owner.model.opt.timestep)
+        values = owner.values
+        self.geometry = {k: np.full(self.count, v) for k, v in values.items()}
+        self.batch = owner.batch(self.count)
+        self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
+        self.touch = self.batch.bind("sensordata")
+        self.pair = owner.model.pair("striker").id
+        self.margin, self.gap = self.batch.expand("pair_margin"), self.batch.expand("pair_gap")
+        self._pair_mode(np.arange(self.count), SEEN if owner.answer else PUSHES)
+        face, yaw = face_pose(self.scene, initial, self.geometry)
+        self.arm = rotate(face - initial.striker_pose[:, :2], -yaw)  # the face's middle, in the face's own frame
+        self._write(initial, face, yaw)
+        self.yaw = initial.target_pose[:, 2].copy()  # unwrapped
+        self.posture = initial.posture
+        self.engine = np.full(self.count, owner.answer is None)
+        self.gone = np.zeros(self.count, dtype=bool)
+        self.last_touch, self.first_touch = np.full(self.count, NEVER), np.full(self.count, NEVER)
+        self.contact_time, self.post = np.full(self.count, np.nan), np.full((self.count, 3), np.nan)
+        self.impacts, self.from_engine, self.guarded = np.zeros((3, self.count), dtype=np.int64)
+        self.status = np.full(self.count, Status.MISSED, dtype=np.int8)
+        self.release, self.pending = np.full(self.count, np.inf), np.zeros((self.count, 3))  # when targets set out
+        self.past = np.zeros((STEADY_STEPS, self.count, 3))
+        self.speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)
+        shape = (self.count, times.shape[1], 3)
+        self.kept = _Kept(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(self.count, dtype=np.int64))
+        self._keep(np.arange(self.count), 0.0, 0.0, self._state(slice(None)))
+
+    def _pair_mode(self, rows: NDArray[np.int64], mode: tuple[float, float]) -> None:
+        self.margin[rows, self.pair], self.gap[rows, self.pair] = mode
+
+    def _write(self, strikes: Strikes, face: Array, yaw: Array) -> None:
+        turn = strikes.target_pose[:, 2]
+        spin = strikes.target_velocity[:, 2]
+        self.qpos[:, :2] = strikes.target_pose[:, :2]
+        self.qpos[:, 3], self.qpos[:, 6] = np.cos(turn / 2), np.sin(turn / 2)
+        self.qpos[:, 4:6] = 0.0
+        lever = rotate(np.broadcast_to(self.scene.target.planar_com, (self.count, 2)), turn)
+        self.qvel[:, :2] = strikes.target_velocity[:, :2] - cross(spin, lever)
+        self.qvel[:, 5] = spin
+        self.qpos[:, 7:9], self.qpos[:, 9] = face, yaw
+        turning = strikes.striker_velocity[:, 2]
+        self.qvel[:, 6:8] = strikes.striker_velocity[:, :2] + cross(turning, rotate(self.arm, yaw))
+        self.qvel[:, 8] = turning
+
+    def _state(self, rows: NDArray[np.int64] | slice) -> tuple[Array, Array, Array]:
+        """Target pose, velocity of its declared centre of mass, striker pose [n, 3] each; small tipping is left out."""
+        q, v = self.qpos[rows], self.qvel[rows]
+        yaw = 2 * np.arctan2(q[:, 6], q[:, 3])
+        yaw = yaw + 2 * np.pi * np.round((self.yaw[rows] - yaw) / (2 * np.pi))
+        self.yaw[rows] = yaw
+        lever = rotate(np.broadcast_to(self.scene.target.planar_com, (len(q), 2)), yaw)
+        velocity = np.column_stack([v[:, :2] + cross(v[:, 5], lever), v[:, 5]])
+        face_yaw = q[:, 9]
+        striker = np.column_stack([q[:, 7:9] - rotate(self.arm[rows], face_yaw), face_yaw])
+        striker[:, 2] -= self.scene.striker.forward + self.geometry.get("face_tilt", np.zeros(self.count))[rows]
+        return np.column_stack([q[:, :2], yaw]), velocity, striker
+
+    def run(self) -> Rollout:
+        """Step until every target rests or its time is over."""
+        active, done = np.arange(self.count), 0
+        ends = np.ceil(self.times[:, -1] / self.step - 1e-9).astype(np.int64)
+        while len(active):
+            # whether a row is looked at less often depends on nothing but itself
+            alone = (
+                self.gone[active]
+                & ~np.isfinite(self.release[active])
+                & (ends[active] - done >= STRIDE)
+                & (self.controls is None)
+            )
+            sliding, watched = self._advance(active[alone], done, STRIDE, ends), active[~alone]
+            for i in range(STRIDE):
+                watched = self._advance(watched, done + i, 1, ends)
+            active, done = np.sort(np.concatenate([sliding, watched])), done + STRIDE
+        return self._rollout()
+
+    def _advance(self, active: NDArray[np.int64], done: int, stride: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Step these rows; returns those that go on."""
+        if not len(active):
+            return active
+        before = self._state(active)
+        self._follow(active, done * self.step)
+        try:
+            self.batch.step(active, nstep=stride)
+        except SimulationError as error:
+            self.status[error.ids] = Status.FAILED
+            kept = ~np.isin(active, error.ids)
+            active, before = active[kept], tuple(b[kept] for b in before)  # type: ignore[assignment]
+        done += stride
+        if stride == 1:
+            self._contacts(active, done)
+            self._set_out(active, done)
+        now = self._state(active)
+        self._keep(active, (done - stride) * self.step, done * self.step, now, before)
+        return np.asarray(active[~self._finished(active, now, done, ends)])
+
+    def _follow(self, active: NDArray[np.int64], time: float) -> None:
+        """Strikers that touch nothing move as ordered; one that pushes is left to its mass."""
+        if self.controls is None:
+            return
+        share = time / self.times[active, -1] * self.controls.shape[1]
+        order = self.controls[active, np.clip(share.astype(np.int64), 0, self.controls.shape[1] - 1)]
+        free = ~((self.touch[active, 0] > 0) & self.engine[active])
+        rows, order = active[free], order[free]
+        turning = order[:, 2]
+        self.qvel[rows, 6:8] = order[:, :2] + cross(turning, rotate(self.arm[rows], self.qpos[rows, 9]))
+        self.qvel[rows, 8] = turning
+
+    def _contacts(self, active: NDArray[np.int64], done: int) -> None:
+        met = active[(self.touch[active, 0] > 0) & ~self.gone[active]]
+        fresh = met[self.last_touch[met] < done - QUIET_STEPS]
+        self.impacts[fresh] += 1
+        first = fresh[self.first_touch[fresh] < 0]
+        self.first_touch[first] = done
+        self.contact_time[first] = (done - 1) * self.step
+        self.status[first] = Status.MOVING
+        if self.owner.answer is not None:
+            own = fresh[self.engine[fresh]]  # those handed over now are counted there
+            self._answer(met[~self.engine[met] & ~np.isfinite(self.release[met])], done)
+            fresh = own
+        self.from_engine[fresh] += 1
+        self.last_touch[met] = done
+        own = active[self.engine[active] & (self.last_touch[active] >= 0) & ~self.gone[active]]
+        self._let_go(own, done)
+
+    def _let_go(self, own: NDArray[np.int64], done: int) -> None:
+        """Strikers that have struck, or push steadily, in MuJoCo's own contact."""
+        if not len(own):
+            return
+        velocity = self._state(own)[1]
+        touching = self.last_touch[own] == done
+        recent = done - self.last_touch[own] <= 1  # read while touching and once after: the velocity at separation
+        opening = recent & (self.impacts[own] == 1)
+        self.post[own[opening]] = velocity[opening]
+        scale = np.array([1.0, 1.0, self.scene.gyration_radius])
+        change = np.linalg.norm((velocity - self.past[done % STEADY_STEPS, own]) * scale, axis=-1)
+        self.past[done % STEADY_STEPS, own] = velocity
+        since = done - self.first_touch[own]
+        steady = touching & (since >= 2 * STEADY_STEPS) & (change < STEADY_SHARE * self.speed[own])
+        over = (done - self.last_touch[own] >= QUIET_STEPS) | steady | (since * self.step > HORIZON)
+        if self.controls is None:
+            self._withdraw(own[over])
+        elif self.owner.answer is not None:
+            parted = own[done - self.last_touch[own] >= QUIET_STEPS]
+            self.engine[parted] = False
+            self._pair_mode(parted, SEEN)
+
+    def _withdraw(self, rows: NDArray[np.int64]) -> None:
+        self.gone[rows] = True
+        self.qvel[rows, 6:9] = 0.0
+        self._pair_mode(rows, (OFF, 0.0))
+
+    def _answer(self, rows: NDArray[np.int64], done: int) -> None:
+        """Learned outcomes of contacts that MuJoCo has just found, from the instant of contact on."""
+        if not len(rows) or self.owner.answer is None:
+            return
+        pose, velocity, striker = self._state(rows)
+        arm = rotate(self.arm[rows], self.qpos[rows, 9])
+        u = self.qvel[rows, 6:9].copy()
+        u[:, :2] -= cross(u[:, 2], arm)
+        # The sensor tells how deep they were one step ago; they have closed in at this speed since they touched.
+        posture = self.posture[rows]
+        closing = contact_frames(self.scene, Strikes(pose, velocity, striker, u, posture)).velocity[:, 1]
+        since = np.clip(self.step - self.touch[rows, 1] / np.maximum(closing, 1e-6), 0.0, 3 * self.step)[:, None]
+        strikes = Strikes(pose - velocity * since, velocity, striker - u * since, u, posture)
+        post, known, guarded = self.owner.answer.outcome(strikes)
+        handed = rows[~known]
+        self.engine[handed] = True
+        self.from_engine[handed] += 1
+        self._pair_mode(handed, PUSHES)
+        rows, post, since = rows[known], post[known], since[known]
+        self.guarded[rows] += guarded[known]
+        first = self.impacts[rows] == 1
+        self.post[rows[first]] = post[first]
+        self.contact_time[rows[first]] = done * self.step - since[first, 0]
+        self.release[rows], self.pending[rows] = done * self.step - since[:, 0] + self.owner.answer.lag, post
+        if self.controls is None:
+            self._withdraw(rows)
+
+    def _set_out(self, rows: NDArray[np.int64], done: int) -> None:
+        """Give targets the velocity that they were struck with, once their lag is over."""
+        due = rows[self.release[rows] <= done * self.step]
+        if len(due):
+            pose, velocity, _ = self._state(due)
+            late = (done * self.step - self.release[due])[:, None]
+            self._set_target(due, pose + (self.pending[due] - velocity) * late, self.pending[due])
+            self.release[due] = np.inf
+
+    def _set_target(self, rows: NDArray[np.int64], pose: Array, velocity: Array) -> None:
+        lever = rotate(np.broadcast_to(self.scene.target.planar_com, (len(rows), 2)), pose[:, 2])
+        centre = pose[:, :2]
+        self.qpos[rows, :2] = centre
+        turn = pose[:, 2] - self.yaw[rows]
+        half_c, half_s = np.cos(turn / 2), np.sin(turn / 2)
+        w, x, y, z = self.qpos[rows, 3:7].T
+        self.qpos[rows, 3:7] = np.column_stack(
+            [half_c * w - half_s * z, half_c * x - half_s * y, half_c * y + half_s * x, half_c * z + half_s * w]
+        )
+        self.yaw[rows] = pose[:, 2]
+        self.qvel[rows, :2] = velocity[:, :2] - cross(velocity[:, 2], lever)
+        self.qvel[rows, 5] = velocity[:, 2]
+
+    def _finished(
+        self, active: NDArray[np.int64], now: tuple[Array, ...], done: int, ends: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        scale = np.array([1.0, 1.0, self.scene.gyration_radius])
+        slow = np.linalg.norm(now[1] * scale, axis=-1) < REST_SPEED
+        left_alone = self.gone[active] if self.controls is None else self.last_touch[active] >= 0
+        rest = slow & left_alone & (self.controls is None) & ~np.isfinite(self.release[active])
+        self.status[active[rest]] = Status.AT_REST
+        over = done >= ends[active]
+        still = over & slow & (self.last_touch[active] >= 0)
+        self.status[active[still]] = Status.AT_REST
+        self._hold(active[rest], tuple(column[rest] for column in now))
+        return np.asarray(rest | over)
+
+    def _keep(
+        self, rows: NDArray[np.int64], start: float, end: float, now: tuple[Array, ...], before: tuple[Array, ...] = ()
+    ) -> None:
+        """Keep frames due between two instants, cubic between their states."""
+        while len(rows):
+            frame = self.kept.next_frame[rows]
+            due = frame < self.times.shape[1]
+            due[due] = self.times[rows[due], frame[due]] <= end + 1e-9
+            if not due.any():
+                return
+            rows, frame = rows[due], frame[due]
+            now, before = tuple(c[due] for c in now), tuple(c[due] for c in before)
+            h = end - start
+            s = ((self.times[rows, frame] - start) / h if h else np.ones(len(rows)))[:, None]
+            pose, velocity, striker = now
+            if before:
+                p0, v0, u0 = before
+                pose = p0 + (now[0] - p0) * s * s * (3 - 2 * s) + h * (v0 * s * (1 - s) ** 2 - now[1] * s * s * (1 - s))
+                velocity, striker = v0 + (now[1] - v0) * s, u0 + (striker - u0) * s
+            self.kept.pose[rows, frame], self.kept.velocity[rows, frame] = pose, velocity
+            self.kept.striker[rows, frame] = striker
+            self.kept.next_frame[rows] += 1
+
+    def _hold(self, rows: NDArray[np.int64], now: tuple[Array, ...]) -> None:
+        """The frames still due of targets that rest."""
+        later = np.arange(self.times.shape[1]) >= self.kept.next_frame[rows][:, None]
+        for kept, value in zip((self.kept.pose, self.kept.striker), (now[0], now[2]), strict=True):
+            kept[rows] = np.where(later[..., None], value[:, None], kept[rows])
+        self.kept.next_frame[rows] = self.times.shape[1]
+
+    def _rollout(self) -> Rollout:
+        lost = ~np.isfinite(self.kept.pose).all(axis=(1, 2))
+        self.status[lost] = Status.FAILED
+        failed = self.status == Status.FAILED
+        self.kept.pose[failed] = np.nan
+        return Rollout(
+            self.times,
+            self.kept.pose,
+            self.kept.velocity,
+            self.kept.striker,
+            self.status,
+            self.contact_time,
+            self.post,
+            self.impacts,
+            self.from_engine,
+            self.guarded,
+        )

@@ -1,0 +1,101 @@
+"""Strikes from approach to rest in MuJoCo, thousands at a time on its thread pool.
+
+Alone it is the calibrated MuJoCo. With an `answer` it is the hybrid: MuJoCo still finds the contact, the answer gives
+the outcome, and MuJoCo goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch
+from numpy.typing import ArrayLike, NDArray
+
+from carom.engines.contract import (
+    Rollout,
+    Validation,
+    control_array,
+    frame_times,
+    with_failed,
+    without_bad_rows,
+)
+from carom.engines.mujoco.collide import Collider
+from carom.engines.mujoco.strike_run import Answer, Run
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Strikes
+
+CHUNK = 512  #: strikes that share one batch
+
+
+@final
+class MujocoSimulator:
+    """Strikes of one scene in MuJoCo, with parameters by name; what is not given has its default."""
+
+    def __init__(
+        self,
+        scene: StrikeScene,
+        values: Mapping[str, float] | None = None,
+        *,
+        threads: int = 0,
+        answer: Answer | None = None,
+    ) -> None:
+        self._scene, self.threads, self.answer = scene, threads, answer
+        parameters = scene.parameters("mujoco")
+        self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
+        self.model = Collider(scene, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
+        self._batch: Batch | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MujocoSimulator:
+        """Another one alike: Gymnasium copies what environments are made of, and a batch cannot be copied."""
+        return MujocoSimulator(self._scene, self.values, threads=self.threads, answer=self.answer)
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self._scene
+
+    def validate(self, scene: StrikeScene) -> Validation:
+        """MuJoCo leaves out what only the analytic teacher knows."""
+        own = {p.name for p in scene.parameters("mujoco")}
+        return Validation(tuple(f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own))
+
+    def rollout(
+        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
+    ) -> Rollout:
+        """See `Simulator`."""
+        times = frame_times(duration, len(initial), frames)
+        orders = control_array(controls, len(initial))
+        if not len(initial):
+            return nothing(times)
+        initial, bad = without_bad_rows(initial)
+        parts = []
+        for low in range(0, len(initial), CHUNK):
+            rows = slice(low, low + CHUNK)
+            parts.append(Run(self, initial[rows], times[rows], None if orders is None else orders[rows]).run())
+        return with_failed(joined(parts), bad)
+
+    def batch(self, count: int) -> Batch:
+        """A fresh batch of this size; the last one is used again if it fits."""
+        if self._batch is None or self._batch.nsim != count:
+            self._batch = Batch(self.model, count, self.threads)
+        self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
+        return self._batch
+
+
+def nothing(times: Array) -> Rollout:
+    """The rollout of no strikes."""
+    path, none, count = np.zeros((*times.shape, 3)), np.zeros(0), np.zeros(0, dtype=np.int64)
+    return Rollout(times, path, path, path, none.astype(np.int8), none, np.zeros((0, 3)), count, count, count)
+
+
+def taken(run: Rollout, rows: NDArray[np.int64]) -> Rollout:
+    """These rows of a rollout, in this order."""
+    return Rollout(**{name: getattr(run, name)[rows] for name in Rollout.__dataclass_fields__})
+
+
+def joined(parts: list[Rollout]) -> Rollout:
+    """Rollouts one after the other as one."""
+    names = Rollout.__dataclass_fields__
+    return Rollout(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})

@@ -1,0 +1,149 @@
+"""Rollouts in one batch, each with bodies of its own size, mass and mesh; compiled once for a number of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch
+
+from carom.core.errors import SceneError
+from carom.engines.mujoco.bodies import CHUNK, FreeBatch, FreeMotion, FreeStarts
+from carom.scenes.free import FreeScene, free_spec
+from carom.scenes.parameters import Parameter
+from carom.scenes.shapes import Body, Shape
+from carom.scenes.solids import Solid
+from carom.state import Array
+
+MOST_ROUND = 0.8  #: of a box's shortest half length: edges are not rounded further
+_PLACEHOLDER = {
+    "box": Shape("box", size=(0.1, 0.1, 0.1)),
+    "mesh": Shape("box", size=(0.1, 0.1, 0.1)),
+    "sphere": Shape("sphere", radius=0.05),
+    "cylinder": Shape("cylinder", radius=0.05, height=0.1),
+}
+
+
+class VariedBatch(FreeBatch):
+    """Free bodies of given kinds over given ground, whose geometry and mass properties are written per simulation."""
+
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        parameters: Sequence[Parameter],
+        *,
+        period: float,
+        gravity: float,
+        ground_height: float,
+        planar: bool,
+        meshes: Sequence[Array] = (),
+        threads: int = 0,
+    ) -> None:
+        bodies = tuple(Body(f"body_{i}", "target", _PLACEHOLDER[kind], mass=1.0) for i, kind in enumerate(kinds))
+        scene = FreeScene("scale", bodies, gravity, ground_height, planar)
+        super().__init__(scene, parameters, period=period, threads=threads)
+        self.kinds = tuple(kinds)
+        self._rows: tuple[tuple[Solid, ...], ...] = ()
+        if "mesh" in kinds:
+            self.model = self._with_meshes(meshes)
+
+    def _with_meshes(self, meshes: Sequence[Array]) -> mujoco.MjModel:
+        spec = free_spec(self.scene, step=self.step, condim=self.condim)
+        for k, vertices in enumerate(meshes):
+            spec.add_mesh(name=f"mesh_{k}", uservert=np.asarray(vertices, dtype=np.float32).ravel())
+        for body, kind in zip(self.scene.bodies, self.kinds, strict=True):
+            if kind == "mesh":
+                geom = spec.geom(body.name)
+                geom.type, geom.meshname = mujoco.mjtGeom.mjGEOM_MESH, "mesh_0"
+        try:
+            return spec.compile()
+        except ValueError as error:
+            raise SceneError(f"a mesh cannot be simulated: {str(error).splitlines()[0]}") from error
+
+    def roll(self, rows: Sequence[tuple[Solid, ...]], starts: FreeStarts, values: Array, samples: int) -> FreeMotion:
+        """Roll out each start with the bodies of its row and its row of `values` [N, P], the start included."""
+        if len(rows) > CHUNK:
+            raise ValueError(f"at most {CHUNK} rollouts at once, got {len(rows)}")
+        self._rows = tuple(rows)
+        return self.run(starts, values, samples)
+
+    def _solids(self, body: int) -> list[Solid]:
+        return [row[body] for row in self._rows]
+
+    def centres(self, starts: FreeStarts, value: Mapping[str, Array]) -> Array:
+        """Centres of mass in the bodies' frames [N, B, 3] [m]."""
+        return np.array([[solid.com for solid in row] for row in self._rows])
+
+    def _write(self, batch: Batch, value: Mapping[str, Array], com: Array) -> None:
+        """Each simulation's bodies, then its parameters, into its model."""
+        mass, inertia = batch.expand("body_mass"), batch.expand("body_inertia")
+        frame, centre = batch.expand("body_iquat"), batch.expand("body_ipos")
+        for body in range(len(self.kinds)):
+            solids = self._solids(body)
+            mass[:, 1 + body] = [s.mass for s in solids]
+            principal, axes = principal_frame(np.array([s.inertia for s in solids]))
+            inertia[:, 1 + body], frame[:, 1 + body] = principal, axes
+        centre[:, 1 : 1 + len(self.kinds)] = com
+        none = np.zeros(batch.nsim)
+        self._write_sizes(batch, none + 1.0, value.get("edge_radius", none))
+        super()._write(batch, value, com)
+
+    def _write_sizes(self, batch: Batch, scale: Array, radius: Array) -> None:
+        """Lengths and meshes; a box with rounded edges is smaller by their radius and kept off by as much."""
+        sizes, bounds, boxes = batch.expand("geom_size"), batch.expand("geom_rbound"), batch.expand("geom_aabb")
+        off = np.zeros((batch.nsim, self.model.ngeom))
+        for body, kind in enumerate(self.kinds):
+            geom = self.model.geom(self.scene.bodies[body].name).id
+            if kind == "mesh":
+                self._write_mesh(batch, body, geom)
+                continue
+            half = np.array([s.size for s in self._solids(body)]) / 2
+            if kind == "box":
+                off[:, geom] = np.minimum(radius, MOST_ROUND * half.min(axis=-1))
+            kept = half - off[:, [geom]]
+            boxes[:, geom, :3], boxes[:, geom, 3:] = 0.0, kept
+            sizes[:, geom] = kept if kind == "box" else np.stack([half[:, 0], half[:, 2], 0 * radius], axis=-1)
+            if kind == "sphere":
+                sizes[:, geom, 1:] = 0.0
+            across = kept if kind == "box" else half[:, :1] if kind == "sphere" else half[:, [0, 2]]
+            bounds[:, geom] = np.linalg.norm(across, axis=-1)
+        if off.any() or batch.expanded("pair_margin") is not None:
+            batch.expand("pair_margin")[:] = off[:, self.model.pair_geom1] + off[:, self.model.pair_geom2]
+
+    def _write_mesh(self, batch: Batch, body: int, geom: int) -> None:
+        """The mesh that each simulation's body takes; MuJoCo turned each into its principal frame."""
+        variant = np.array([s.variant for s in self._solids(body)])
+        batch.expand("geom_dataid")[:, geom] = variant
+        batch.expand("geom_pos")[:, geom] = self.model.mesh_pos[variant]
+        batch.expand("geom_quat")[:, geom] = self.model.mesh_quat[variant]
+        box = np.array([self._mesh_box(int(k)) for k in range(self.model.nmesh)])
+        batch.expand("geom_aabb")[:, geom] = box[variant]
+        batch.expand("geom_size")[:, geom] = box[variant, 3:]
+        batch.expand("geom_rbound")[:, geom] = self._mesh_reach()[variant]
+
+    def _mesh_vertices(self, mesh: int) -> Array:
+        first = int(self.model.mesh_vertadr[mesh])
+        return np.asarray(self.model.mesh_vert[first : first + int(self.model.mesh_vertnum[mesh])], dtype=np.float64)
+
+    def _mesh_box(self, mesh: int) -> Array:
+        points = self._mesh_vertices(mesh)
+        low, high = points.min(axis=0), points.max(axis=0)
+        return np.concatenate([(low + high) / 2, (high - low) / 2])
+
+    def _mesh_reach(self) -> Array:
+        return np.array([np.linalg.norm(self._mesh_vertices(k), axis=-1).max() for k in range(self.model.nmesh)])
+
+
+def principal_frame(inertia: Array) -> tuple[Array, Array]:
+    """Principal values [N, 3] and quaternions [N, 4], body from principal frame, of inertias [N, 3, 3]."""
+    from scipy.spatial.transform import Rotation
+
+    diagonal = np.einsum("nii->ni", inertia)
+    off = np.abs(inertia - diagonal[:, :, None] * np.eye(3)).max(axis=(1, 2))
+    values, axes = np.linalg.eigh(inertia)
+    axes[np.linalg.det(axes) < 0, :, 0] *= -1
+    quaternion = Rotation.from_matrix(axes).as_quat()[:, [3, 0, 1, 2]]
+    plain = off <= 1e-12 * diagonal.max(axis=-1)
+    values[plain], quaternion[plain] = diagonal[plain], [1.0, 0.0, 0.0, 0.0]
+    return values, quaternion

@@ -1,0 +1,176 @@
+"""A hybrid simulator as it is made from recordings, and kept on disk beside the corrected impact model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.core.artefacts import atomically
+from carom.core.errors import ModelError, unknown_name
+from carom.engines.contact_frames import contact_frames, to_local
+from carom.engines.contract import Simulator
+from carom.engines.mjx.strikes import MjxSimulator
+from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.hybrid.learned_impact import LearnedImpact
+from carom.hybrid.simulator import HybridSimulator
+from carom.identify.strikes.sliding import Sliding, sliding_from
+from carom.learn import AdaptedModel, adapt
+from carom.learn.impact.adapted_files import load_model, save_model
+from carom.learn.impact.base_files import load_tensors, write_tensors
+from carom.learn.impact.base_model import BaseModel
+from carom.learn.impact.members import Known, plausible_members
+from carom.learn.impact.network import ImpactNetwork
+from carom.learn.impact.student import Student, new_student_network, teach
+from carom.recordings import Recordings
+from carom.scenes.strike import StrikeScene
+from carom.state import Impacts
+
+FOLDER = "hybrid"  #: inside the folder of the corrected model
+HEADER, NETWORKS = "hybrid.json", "student.safetensors"
+FORMAT = "carom-hybrid/2"
+ENGINES = ("hybrid", "hybrid-mujoco", "mujoco", "mjx")
+
+
+@final
+@dataclass(frozen=True)
+class HybridModel:
+    """Everything a hybrid simulator needs, made from one set of recorded strikes."""
+
+    impact: AdaptedModel  #: corrected with velocities at contact that fit the recorded slides
+    student: Student  #: the same as one small network, for whole batches
+    sliding: Sliding
+    values: Mapping[str, float]  #: MuJoCo's parameters for what is handed back to it
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self.impact.scene
+
+    def simulator(self, engine: str = "hybrid", *, threads: int = 0, exact: bool = False) -> Simulator:
+        """An engine: `hybrid` slides on its patch, `hybrid-mujoco` in MuJoCo, `mujoco` is MuJoCo all through.
+
+        `mjx` is MuJoCo on JAX (extra `mjx`): it compiles for half a minute first.
+
+        `exact` asks the corrected model itself, posture included, in place of its student: slower by a hundred times.
+        """
+        if engine not in ENGINES:
+            raise ModelError(unknown_name("engine", engine, ENGINES))
+        if engine == "mujoco":
+            return MujocoSimulator(self.scene, self.values, threads=threads)
+        if engine == "mjx":
+            return MjxSimulator(self.scene, self.values)
+        learned = LearnedImpact(
+            self.scene, self.impact if exact else self.student, self.sliding.slider(self.scene), self.sliding.lag
+        )
+        sliding = "slider" if engine == "hybrid" else "mujoco"
+        return HybridSimulator(learned, self.values, sliding=sliding, threads=threads)
+
+
+def make_hybrid(
+    bases: Sequence[BaseModel],
+    impacts: Impacts,
+    recordings: Recordings,
+    *,
+    fixed: Mapping[str, float],
+    seed: int = 0,
+    steps: int | None = None,
+) -> HybridModel:
+    """A hybrid simulator from recorded strikes: sliding first, then the impact that set the targets going."""
+    impact, sliding = learn_motion(bases, impacts, recordings, fixed=fixed, seed=seed)
+    student = teach(impact, posture=impacts.strikes.posture.mean(axis=0), seed=seed, steps=steps)
+    return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed))
+
+
+def learn_motion(
+    bases: Sequence[BaseModel],
+    impacts: Impacts,
+    recordings: Recordings,
+    *,
+    fixed: Mapping[str, float],
+    seed: int = 0,
+) -> tuple[AdaptedModel, Sliding]:
+    """The sliding that recorded slides show, and the impact corrected with the velocities and mass centre they show."""
+    sliding, departures = sliding_from(recordings, bases[0].scene)
+    known: dict[str, Known] = {**fixed, **sliding.mass_centre()}
+    return adapt(bases, departures.applied_to(impacts), fixed=known, seed=seed), sliding
+
+
+def engine_values(
+    bases: Sequence[BaseModel], impacts: Impacts, *, fixed: Mapping[str, float], seed: int
+) -> dict[str, float]:
+    """MuJoCo's parameters that explain the impacts best, by its base model; its defaults if there is none."""
+    base = next((b for b in bases if b.teacher == "mujoco"), None)
+    if base is None:
+        return {p.name: p.default for p in bases[0].scene.parameters("mujoco")} | dict(fixed)
+    frames = contact_frames(base.scene, impacts.strikes)
+    members = plausible_members(base, frames, to_local(base.scene, frames, impacts.post), fixed=fixed, seed=seed)
+    values = members.weights @ members.values
+    return {p.name: float(v) for p, v in zip(base.parameters, values, strict=True)}
+
+
+def save_hybrid(folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any]) -> None:
+    """Write a hybrid into the folder of a corrected model; its header is written last."""
+    place = folder / FOLDER
+    (place / HEADER).unlink(missing_ok=True)  # a header promises that the rest is whole
+    save_model(place, hybrid.impact, made_by=made_by)
+    tensors = {f"network.{k}": v for k, v in hybrid.student.network.state_dict().items()}
+    if hybrid.student.spread is not None:
+        tensors |= {f"spread.{k}": v for k, v in hybrid.student.spread.state_dict().items()}
+    write_tensors(place / NETWORKS, tensors)
+    header = {
+        "format": FORMAT,
+        "sliding": asdict(hybrid.sliding),
+        "engine_values": dict(hybrid.values),
+        "student_relative_difference": hybrid.student.fidelity,
+        "units": {"viscosity": "s/m", "lag": "s", "com_x": "m", "com_y": "m", "com_std": "m", "residual": "m"},
+    }
+    atomically(place / HEADER, lambda stream: stream.write(json.dumps(header, indent=1).encode()))
+
+
+def load_hybrid(folder: Path) -> HybridModel:
+    """The hybrid of a corrected model's folder, checked."""
+    path = folder / FOLDER / HEADER
+    if not path.is_file():
+        raise ModelError(
+            f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with "
+            f"carom adapt BASE RECORDINGS --out {folder}, from recordings in which the target slides to rest"
+        )
+    try:
+        header = json.loads(path.read_text())
+        if header["format"] != FORMAT:
+            raise ModelError(f"{path}: expected format {FORMAT}, got {header['format']}")
+        sliding = Sliding(**{k: float(v) for k, v in header["sliding"].items()})
+        values = {str(k): float(v) for k, v in header["engine_values"].items()}
+        fidelity = {str(k): float(v) for k, v in header["student_relative_difference"].items()}
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelError(f"{path} is damaged: {type(error).__name__} {error}") from error
+    numbers = [sliding.friction, sliding.viscosity, sliding.size, sliding.lag, *values.values()]
+    if not np.isfinite(numbers).all() or sliding.friction <= 0 or sliding.size <= 0:
+        raise ModelError(f"{path}: friction, patch and MuJoCo's parameters must be finite, the first two positive")
+    impact = load_model(folder / FOLDER)
+    if not isinstance(impact, AdaptedModel):
+        raise ModelError(f"{folder / FOLDER} holds no model of Carom's default correction")
+    return HybridModel(impact, _load_student(folder / FOLDER / NETWORKS, impact.scene, fidelity), sliding, values)
+
+
+def _load_student(path: Path, scene: StrikeScene, fidelity: dict[str, float]) -> Student:
+    tensors = load_tensors(path)
+    networks: list[ImpactNetwork] = []
+    for part in ("network", "spread"):
+        own = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
+        if not own and part == "spread":
+            return Student(scene, networks[0], None, fidelity)
+        network = new_student_network(scene)
+        try:
+            network.load_state_dict(own)
+        except RuntimeError as error:
+            raise ModelError(f"{path} does not fit its scene: {str(error).splitlines()[0]}") from error
+        network.eval()
+        for p in network.parameters():
+            p.requires_grad_(False)
+        networks.append(network)
+    return Student(scene, networks[0], networks[1], fidelity)

@@ -1,0 +1,159 @@
+"""The hybrid simulator (CLASH, section III-D): the learned impact in the middle of an engine.
+
+With `sliding="mujoco"` MuJoCo stays in charge: its collision detection finds the contact, the network answers, MuJoCo
+integrates the rest. With `sliding="slider"` the approach is closed form and the target slides on its pressure patch,
+for whole batches at once. Strikes outside what the model has learned are answered by MuJoCo's own contact, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from carom.core.errors import SceneError, unknown_name
+from carom.engines.approach import advanced, speed_of, time_to_touch
+from carom.engines.contract import (
+    REST_SPEED,
+    Rollout,
+    Status,
+    Validation,
+    control_array,
+    frame_times,
+    with_failed,
+    without_bad_rows,
+)
+from carom.engines.mujoco.collide import FAILED, Collider
+from carom.engines.mujoco.strikes import MujocoSimulator, joined, taken
+from carom.engines.slider import CHUNK, at_times
+from carom.hybrid.learned_impact import LearnedImpact
+from carom.hybrid.stepped import Stepped
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Strikes, rotate
+
+SLIDING = ("slider", "mujoco")
+
+
+@final
+class HybridSimulator:
+    """Strikes of one scene with a learned impact; `values` are the MuJoCo parameters for what it hands back."""
+
+    def __init__(
+        self,
+        impact: LearnedImpact,
+        values: Mapping[str, float] | None = None,
+        *,
+        sliding: str = "slider",
+        threads: int = 0,
+    ) -> None:
+        if sliding not in SLIDING:
+            raise SceneError(unknown_name("sliding", sliding, SLIDING))
+        self.impact, self.sliding, self.threads = impact, sliding, threads
+        own = {"ground_friction": impact.slider.friction, **(values or {})}
+        self.engine = MujocoSimulator(
+            impact.scene, own, threads=threads, answer=None if sliding == "slider" else impact
+        )
+
+    @property
+    def scene(self) -> StrikeScene:
+        return self.impact.scene
+
+    def validate(self, scene: StrikeScene) -> Validation:
+        """The learned impact belongs to one scene."""
+        if scene.signature() != self.scene.signature():
+            return Validation(cannot=(f"its impact model was made for scene '{self.scene.name}', not '{scene.name}'",))
+        return self.engine.validate(scene) if self.sliding == "mujoco" else Validation()
+
+    def rollout(
+        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
+    ) -> Rollout:
+        """See `Simulator`."""
+        if self.sliding == "mujoco":
+            return self.engine.rollout(initial, duration, controls, frames=frames)
+        times, orders = frame_times(duration, len(initial), frames), control_array(controls, len(initial))
+        initial, bad = without_bad_rows(initial)
+        stepped = np.any(initial.target_velocity != 0, axis=1) | (orders is not None)
+        parts = []
+        for rows, run in ((np.flatnonzero(~stepped), self._at_once), (np.flatnonzero(stepped), self._step_by_step)):
+            if len(rows) or (not len(initial) and run == self._at_once):  # nothing to do is done at once
+                parts.append((rows, run(initial[rows], times[rows], None if orders is None else orders[rows])))
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
+        return with_failed(taken(joined([part for _, part in parts]), order), bad)
+
+    def _step_by_step(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
+        return Stepped(self, initial, times, orders).run()
+
+    def _at_once(self, initial: Strikes, times: Array, _: Array | None = None) -> Rollout:
+        """Resting targets, each struck once: approach, impact and slide in one go for all of them."""
+        count = len(initial)
+        reached = time_to_touch(self.scene, initial)
+        hit = np.flatnonzero(reached < times[:, -1])
+        rows = initial[hit]
+        contact = advanced(rows, reached[hit])
+        post, known, guarded = self.impact.outcome(contact)
+        post, failed = self._own_contact(contact, post, ~known)
+        pose = np.repeat(initial.target_pose[:, None], times.shape[1], axis=1)
+        velocity = np.zeros_like(pose)
+        after = times[hit] - reached[hit, None]
+        since = np.where(after > 0, after - self.impact.lag, 0.0)
+        pose[hit], velocity[hit] = self.slide(rows.target_pose, post, since)
+        slow = speed_of(self.scene, velocity[:, -1]) < REST_SPEED
+        slow[hit] &= since[:, -1] > 0  # one that has yet to set out does not rest
+        status = np.where(slow, Status.AT_REST, Status.MOVING).astype(np.int8)
+        status[np.setdiff1d(np.arange(count), hit)] = Status.MISSED
+        status[hit[failed]] = Status.FAILED
+        pose[hit[failed]] = np.nan
+        before = np.minimum(times, np.where(np.isfinite(reached), reached, np.inf)[:, None])
+        striker = initial.striker_pose[:, None] + before[..., None] * initial.striker_velocity[:, None]
+        return Rollout(
+            times,
+            pose,
+            velocity,
+            striker,
+            status,
+            _scattered(count, hit, reached[hit]),
+            _scattered(count, hit, post),
+            *(_counted(count, hit, flags) for flags in (np.ones(len(hit), bool), ~known, guarded)),
+        )
+
+    def _own_contact(self, contact: Strikes, post: Array, rows: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+        """Outcomes of strikes outside what was learned, from MuJoCo's own contact, and whether that failed."""
+        failed = np.zeros(len(post), dtype=bool)
+        if rows.any():
+            names = [p.name for p in self.scene.parameters("mujoco")]
+            collider = Collider(self.scene, self.scene.parameters("mujoco"), threads=self.threads)
+            values = np.tile([self.engine.values[n] for n in names], (int(rows.sum()), 1))
+            run = collider.run(contact[rows], values)
+            post[rows], failed[rows] = run.post, run.status == FAILED
+        return post, failed
+
+    def slide(self, pose: Array, velocity: Array, since: Array) -> tuple[Array, Array]:
+        """Target poses and velocities [N, F, 3] at times [N, F] after a slide began at these poses and velocities."""
+        slider, com = self.impact.slider, self.scene.target.planar_com
+        poses, velocities = np.empty((*since.shape, 3)), np.empty((*since.shape, 3))
+        with torch.no_grad():
+            for low in range(0, len(pose), CHUNK):
+                rows = slice(low, low + CHUNK)
+                centre = pose[rows].copy()
+                centre[:, :2] += rotate(np.broadcast_to(com, (len(centre), 2)), centre[:, 2])
+                slide = slider.slide(torch.as_tensor(centre), torch.as_tensor(velocity[rows]))
+                p, v = at_times(slide, torch.as_tensor(since[rows]))
+                poses[rows], velocities[rows] = p.numpy(), v.numpy()
+        poses[..., :2] -= rotate(np.broadcast_to(com, (*since.shape, 2)), poses[..., 2])
+        velocities[since <= 0] = 0.0
+        return poses, velocities
+
+
+def _scattered(count: int, rows: NDArray[np.int64], values: Array) -> Array:
+    out = np.full((count, *values.shape[1:]), np.nan)
+    out[rows] = values
+    return out
+
+
+def _counted(count: int, rows: NDArray[np.int64], flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    out = np.zeros(count, dtype=np.int64)
+    out[rows] = flags
+    return out

@@ -1,0 +1,304 @@
+"""The hybrid in a user's own MuJoCo loop: `hybrid.step(model, data)` in place of `mujoco.mj_step(model, data)`.
+
+    learned = load_hybrid(folder)
+    hybrid = HybridStep(learned.student, learned.scene)  # or anything else with `predict(strikes)`
+    model = hybrid.attach(mujoco.MjSpec.from_file("lab.xml"), target="block", striker="tool")
+    data = mujoco.MjData(model)
+    while data.time < 2:
+        hybrid.step(model, data)
+
+MuJoCo finds the contact between striker and target, the learned model gives its outcome, and MuJoCo does everything
+else. In MuJoCo 4.0 a contact is detected at `margin + gap` and pushes only below `margin`: the pairs of the two bodies
+get margin -1, so they are seen and make no force. The step in which they would touch is split where they touch. There
+the target gets its planar velocity from the model; its vertical speed, roll and pitch go on. The striker's joints get
+the reaction by the inertia that MuJoCo sees at the contact, also where the scene says "held stiffly": an arm does give
+way. A strike outside what the model has learned, or a slow push, is left to MuJoCo's own contact until they part.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from carom.core.errors import CaromError, SceneError
+from carom.engines.contact_frames import contact_frames
+from carom.hybrid.attach import check_bodies, compiled, declare_pairs
+from carom.hybrid.guard import guard
+from carom.learn.impact.adapted_model import ImpactModel
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Strikes
+
+UNSEEN = -1.0  #: [m] margin of a pair that is seen and doesn't push: nothing is ever that deep
+TOUCH = 1e-6  #: [m] gap that counts as closed: what MuJoCo's collision detection resolves
+RESTING = 1e-3  #: [m/s] touching bodies that part more slowly than this stay in touch
+NINE_TENTHS = 0.9  #: of the way to a contact, before looking again: what accelerates is then seen from near
+SLOW = 0.9  #: share of the scene's lowest speed, below which a touch is a push: the margin of `within_learned`
+CHATTER = 5e-3  #: [s] two learned impacts within this, and the third touch is a push
+PARTED = 5e-3  #: [s] out of reach, after which the engine's contact is over
+STEEP = 0.3  #: sine of a contact normal's slope, or of the target's tilt, beyond which nothing planar describes it
+SAME_INERTIA = 0.2  #: share of the impulse by which a striker's other mass may change it, before a warning
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactEvent:
+    """Striker and target met."""
+
+    time: float  #: of the contact [s]
+    point: Array  #: [3] where, in the world [m]
+    kind: Literal["learned", "engine"]  #: who answered
+    guarded: bool  #: whether a learned outcome was corrected, because physics forbids it
+    pre: Array  #: [3] vx, vy, wz of the target's declared centre of mass before [m/s, m/s, rad/s]
+    post: Array  #: [3] the same after; NaN if the engine answered, whose contact takes its time
+    reason: str = ""  #: why the engine answered
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Where target and striker are in a compiled model."""
+
+    target: int
+    striker: int
+    dof: int  #: first of the target's six
+    pairs: NDArray[np.int64]  #: contact pairs between the two
+    side: NDArray[np.int64]  #: [ngeom + 1] 1 for the target's geoms, 2 for the striker's; last: "no geom", which is -1
+    margin: Array  #: of each pair when it pushes [m]
+    gap: Array  #: [m]
+    reach: float  #: [m] distance from which on contacts are seen
+    com: Array  #: [3] the target's declared centre of mass in its frame, at the height that the model gives it [m]
+    shape: tuple[int, int]  #: npair and ngeom, to refuse other models
+
+
+@dataclass(frozen=True)
+class _Contact:
+    """The contact that closes first."""
+
+    wait: float  #: until it closes [s]; 0: it touches
+    point: Array  #: [3] world [m]
+    normal: Array  #: [3] into the target, world
+    closing: float  #: speed [m/s]
+
+
+class HybridStep:
+    """A learned impact between two bodies of a user's model; use one for each `MjData`.
+
+    `impact_model` is anything with `predict(strikes)`. It is asked with the striker's height in the model's world, so
+    z = 0 has to be where it was in the recordings, if they varied in height. A mocap striker has no velocity in MuJoCo:
+    its own contact answers; weld a body to it instead. While a step is split, callbacks act on each part of it.
+    """
+
+    def __init__(self, impact_model: ImpactModel, scene: StrikeScene) -> None:
+        self.impact_model = impact_model
+        self.scene = scene
+        self.log: list[ImpactEvent] = []  #: every meeting, oldest first; yours to clear
+        self._pair: _Pair | None = None
+        self._engine = False  # whether MuJoCo's own contact is on
+        self._apart = 0.0  # [s] out of reach since it is on
+        self._recent: list[float] = []  # [s] times of learned impacts
+        self._time = -np.inf
+        self._warned = False
+
+    @property
+    def from_engine(self) -> int:
+        """How often MuJoCo's own contact answered."""
+        return sum(event.kind == "engine" for event in self.log)
+
+    @property
+    def guarded(self) -> int:
+        """How many learned outcomes were corrected because physics forbids them."""
+        return sum(event.guarded for event in self.log)
+
+    def attach(self, spec: mujoco.MjSpec, *, target: str, striker: str) -> mujoco.MjModel:
+        """Compile a copy of `spec` in which striker and target, two of its bodies, meet by the learned model.
+
+        Whatever pushes when MuJoCo's contact answers (friction, solref, margin) is as it was in `spec`, be it of the
+        geoms or of a pair. Bodies that are not those of the scene are refused.
+        """
+        spec = spec.copy()
+        check_bodies(compiled(spec), self.scene, target, striker)
+        declare_pairs(spec, target, striker)
+        model = compiled(spec)
+        ids = (int(model.body(target).id), int(model.body(striker).id))
+        geoms = np.column_stack([model.pair_geom1, model.pair_geom2])
+        pairs = np.flatnonzero((np.sort(model.geom_bodyid[geoms]) == sorted(ids)).all(axis=-1))
+        if not len(pairs):
+            raise SceneError(
+                f"nothing of body '{striker}' collides with body '{target}': give their geoms matching "
+                "contype and conaffinity, or add a <pair>"
+            )
+        side = np.zeros(model.ngeom + 1, dtype=np.int64)
+        for role, body in enumerate(ids, start=1):
+            side[:-1][model.geom_bodyid == body] = role
+        # two steps ahead at the fastest strike that the scene knows: one to see it, one to spare
+        reach = 2 * 1.1 * self.scene.speed[1] * model.opt.timestep + 1e-3
+        margin, gap = model.pair_margin[pairs].copy(), model.pair_gap[pairs].copy()
+        dof, shape = int(model.body_dofadr[ids[0]]), (model.npair, model.ngeom)
+        com = np.array([*self.scene.target.planar_com, model.body_ipos[ids[0], 2]])
+        self._pair = _Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, com, shape)
+        self._reset(model, self._pair)
+        return model
+
+    def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """Advance by one time step, as `mujoco.mj_step` does; set `data.ctrl` and the like before."""
+        pair = self._pair
+        if pair is None or (model.npair, model.ngeom) != pair.shape:
+            raise CaromError(
+                "step: expected the model that attach returned; call attach(spec, target=, striker=) first"
+            )
+        start, step = float(data.time), float(model.opt.timestep)
+        if start < self._time:  # the user has reset the data
+            self._reset(model, pair)
+        left = step
+        try:
+            while left > 0:
+                mujoco.mj_step1(model, data)  # contacts as they are now
+                contact = self._next_contact(model, data, pair)
+                if contact is None or contact.wait >= left:
+                    _advance(model, data, left)
+                    break
+                if contact.wait > 0:
+                    part = contact.wait * (NINE_TENTHS if contact.wait > step / 10 else 1.0)
+                    _advance(model, data, part)
+                    left -= part
+                else:
+                    self._meet(model, data, pair, contact)
+        finally:
+            model.opt.timestep = step
+        if left < step:
+            data.time = start + step  # the parts' sum may differ in the last digit
+        self._time = float(data.time)
+
+    def _reset(self, model: mujoco.MjModel, pair: _Pair) -> None:
+        """See contacts, and leave them to the learned model."""
+        self._engine, self._apart, self._recent, self._time = False, 0.0, [], -np.inf
+        model.pair_margin[pair.pairs], model.pair_gap[pair.pairs] = UNSEEN, pair.reach - UNSEEN
+
+    def _next_contact(self, model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> _Contact | None:
+        """The contact that closes first, if the learned model is in charge and one closes at all."""
+        contact = data.contact
+        near = np.flatnonzero(pair.side[contact.geom].sum(axis=-1) == 3)
+        near = near[contact.dist[near] <= pair.reach] if len(near) else near
+        if self._engine:
+            self._apart = 0.0 if len(near) else self._apart + model.opt.timestep
+            if self._apart > PARTED:
+                self._reset(model, pair)
+            return None
+        if not len(near):
+            return None
+        point, gap = contact.pos[near], contact.dist[near]
+        sign = np.where(pair.side[contact.geom[near, 0]] == 2, 1.0, -1.0)  # normals point from the first geom
+        normal = contact.frame[near, :3] * sign[:, None]
+        relative = _velocity(model, data, pair.striker, point) - _velocity(model, data, pair.target, point)
+        closing = (relative * normal).sum(axis=-1)
+        touching = np.where(closing > -RESTING, 0.0, np.inf)
+        wait = np.where(gap <= TOUCH, touching, np.where(closing > 0, gap / np.maximum(closing, 1e-12), np.inf))
+        first = int(np.argmin(wait))
+        if not np.isfinite(wait[first]):
+            return None
+        patch = gap <= gap[first] + 10 * TOUCH  # a flat face has several points
+        return _Contact(float(wait[first]), point[patch].mean(axis=0), normal[first], float(closing[first]))
+
+    def _meet(self, model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, contact: _Contact) -> None:
+        """Give touching bodies their learned outcome, or to MuJoCo's contact."""
+        time, strikes = float(data.time), _strikes(model, data, pair)
+        pre, post = strikes.target_velocity[0], np.full(3, np.nan)
+        reason = self._refusal(data, pair, contact, time)
+        if not reason:
+            prediction = self.impact_model.predict(strikes)
+            if not (prediction.known[0] and np.isfinite(prediction.post[0]).all()):
+                reason = "outside what the model has learned"
+        if reason:
+            self._engine, self._apart = True, 0.0
+            model.pair_margin[pair.pairs], model.pair_gap[pair.pairs] = pair.margin, pair.gap
+            self.log.append(ImpactEvent(time, contact.point, "engine", False, pre, post, reason))
+            return
+        allowed = guard(self.scene, strikes, contact_frames(self.scene, strikes), prediction.post)
+        impulse = _set_velocity(model, data, pair, allowed.post[0])
+        self._check_inertia(_react(model, data, pair, contact.point, impulse))
+        self._recent = [*self._recent[-1:], time]
+        event = ImpactEvent(time, contact.point, "learned", bool(allowed.corrected[0]), pre, allowed.post[0].copy())
+        self.log.append(event)
+
+    def _refusal(self, data: mujoco.MjData, pair: _Pair, contact: _Contact, time: float) -> str:
+        """Why this is no impact that a planar model can know of; empty if it may be."""
+        if abs(contact.normal[2]) > STEEP:
+            return "hit from above or below"
+        if data.xmat[pair.target, 8] < np.sqrt(1 - STEEP**2):
+            return "the target has tipped over"
+        if contact.closing < SLOW * self.scene.speed[0]:
+            return "slow: a push"
+        if len(self._recent) == 2 and time - self._recent[0] < CHATTER:
+            return "third touch in a row: a push"
+        return ""
+
+    def _check_inertia(self, inverse_mass: float) -> None:
+        """Warn, once, if the striker is not as heavy as the one that the model has learned with."""
+        learned = self.scene.striker_mass
+        if not self._warned and self.scene.mass * abs(inverse_mass - 1 / learned) > SAME_INERTIA:
+            self._warned = True
+            mass = f"{1 / max(inverse_mass, 1e-9):.3g} kg at the contact, the scene's {learned:.3g} kg"
+            warnings.warn(f"the striker weighs {mass}: learned outcomes hold for the latter", stacklevel=4)
+
+
+def _advance(model: mujoco.MjModel, data: mujoco.MjData, time: float) -> None:
+    """Advance by `time` [s] from where `mj_step1` has been called."""
+    model.opt.timestep = time
+    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+        mujoco.mj_step(model, data)  # the one integrator that cannot go on from mj_step1
+    else:
+        mujoco.mj_step2(model, data)
+
+
+def _twist(model: mujoco.MjModel, data: mujoco.MjData, body: int) -> tuple[Array, Array]:
+    """Angular and linear velocity of a body's frame in the world [3], [3] [rad/s, m/s]."""
+    both = np.zeros(6)
+    mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, both, 0)
+    return both[:3], both[3:]
+
+
+def _velocity(model: mujoco.MjModel, data: mujoco.MjData, body: int, point: Array) -> Array:
+    """Velocity of points [..., 3] of a body in the world [m/s]."""
+    angular, linear = _twist(model, data, body)
+    return np.asarray(linear + np.cross(angular, point - data.xpos[body]))
+
+
+def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> Strikes:
+    """Both bodies as they touch, as one strike."""
+
+    def pose(body: int) -> list[float]:
+        return [*data.xpos[body, :2], np.arctan2(data.xmat[body, 3], data.xmat[body, 0])]
+
+    rotation = data.xmat[pair.target].reshape(3, 3)
+    centre = _velocity(model, data, pair.target, data.xpos[pair.target] + rotation @ pair.com)
+    spin = _twist(model, data, pair.target)[0][2]
+    angular, linear = _twist(model, data, pair.striker)
+    posture = [data.xpos[pair.striker, 2], data.xmat[pair.striker, 2], data.xmat[pair.striker, 5], linear[2]]
+    rows = (pose(pair.target), [*centre[:2], spin], pose(pair.striker), [*linear[:2], angular[2]], posture)
+    return Strikes(*(np.array([row]) for row in rows))
+
+
+def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, post: Array) -> Array:
+    """Give the target a planar velocity (of its declared centre of mass); returns the impulse that took [3] [N s]."""
+    rotation = data.xmat[pair.target].reshape(3, 3)
+    before, moved = _twist(model, data, pair.target)
+    angular, linear = np.array([*before[:2], post[2]]), moved.copy()
+    linear[:2] = post[:2] - np.cross(angular, rotation @ pair.com)[:2]
+    data.qvel[pair.dof : pair.dof + 3] = linear
+    data.qvel[pair.dof + 3 : pair.dof + 6] = rotation.T @ angular  # a free joint turns in its body's frame
+    mass_arm = data.xipos[pair.target] - data.xpos[pair.target]  # where the model has its mass
+    gained = linear - moved + np.cross(angular - before, mass_arm)
+    return np.asarray(model.body_subtreemass[pair.target] * gained)
+
+
+def _react(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, point: Array, impulse: Array) -> float:
+    """Push the striker with minus this impulse [3] [N s] at a point; returns its inverse mass along it [1/kg]."""
+    jacobian, change = np.zeros((3, model.nv)), np.zeros((1, model.nv))
+    mujoco.mj_jac(model, data, jacobian, None, point, pair.striker)
+    mujoco.mj_solveM(model, data, change, -(impulse @ jacobian)[None])
+    change[0, pair.dof : pair.dof + 6] = 0.0  # the target has its outcome already
+    data.qvel += change[0]
+    return float(-impulse @ (jacobian @ change[0]) / max(impulse @ impulse, 1e-18))

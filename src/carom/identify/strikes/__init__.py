@@ -1,0 +1,1 @@
+"""Contact parameters from recorded strikes."""

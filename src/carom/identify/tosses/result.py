@@ -1,0 +1,297 @@
+"""Contact parameters from whole trajectories: the search, how far to trust it, and what the contact is like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import mujoco
+import numpy as np
+from scipy.stats import t as student
+
+from carom.core.errors import CaromError
+from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
+from carom.identify import trust
+from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
+from carom.identify.tosses.gauss_newton import fit_around
+from carom.identify.tosses.predict import MotionModel
+from carom.identify.tosses.problem import MotionProblem
+from carom.identify.tosses.recorded import Motions, trajectory_errors
+from carom.identify.tosses.search import Budget, Found, held_and_looked_for, search
+from carom.identify.tosses.sides import SIDES, learn_sides
+from carom.scenes.free import FREE, FreeScene
+from carom.scenes.parameters import Parameter
+from carom.scenes.shapes import Body, Shape
+from carom.state import Array
+
+NORM = "Eq. 1 of the few-shot paper: distance over body width plus angle [rad], mean over frames"
+GOOD = 0.1  #: Eq. 1 of a recording that counts as reproduced
+AROUND = 0.05  #: half width, in unit space, of the points from which sensitivities are taken
+DRAWS = 400  #: of the bootstrap
+SIDE_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
+UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more over its whole range is not seen
+Step = Callable[[int, int], None]
+
+
+def identify_motions(
+    motions: Motions,
+    *,
+    method: str = "cma",
+    names: Sequence[str] | None = None,
+    fixed: Mapping[str, float] | None = None,
+    budget: Budget | None = None,
+    refine_starts: bool = False,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Step | None = None,
+) -> tuple[Identification, MotionModel]:
+    """Identify contact parameters of free bodies from whole recordings.
+
+    `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value. With
+    `refine_starts` the velocities before the first contact are fitted too, once, to the first moments after it;
+    errors are those from the starts as flights tell them, intervals take the fitted ones for granted.
+    """
+    start = perf_counter()
+    looked_for, read = held_and_looked_for(motions, names, fixed)
+    held = {**{k: v for k, (v, _) in read.items()}, **(fixed or {})}
+    looked_for, dead = _seen(motions, looked_for, held, threads)
+    held |= {name: FREE[name].default for name in dead}
+    if not looked_for and not read:
+        if dead:
+            raise CaromError(
+                f"nothing to identify: none of these moves anything in these recordings: {', '.join(dead)}"
+            )
+        raise CaromError("every parameter is held: nothing is left to identify")
+    found = search(
+        motions,
+        looked_for,
+        held,
+        method=method,
+        budget=budget,
+        refine_starts=refine_starts,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    values = dict(
+        zip((p.name for p in found.problem.engine.parameters), found.problem.values(found.unit)[0], strict=True)
+    )
+    fit = fit_around(found.problem, found.unit, AROUND, seed + 7)
+    # a plane smooths scatter away that the optimum does leave over
+    fit = replace(fit, residual=found.problem.residuals(found.unit, short=True)[0])
+    identification = _identification(
+        motions,
+        found,
+        fit,
+        values,
+        refined=refine_starts,
+        read=read,
+        fixed=fixed or {},
+        dead=dead,
+        method=method,
+        seed=seed,
+        seconds=perf_counter() - start,
+    )
+    sides = None
+    if found.sides is not None:
+        gravity = values.get("gravity", motions.starts.gravity)
+        sides = learn_sides(motions, found.sides, values["com_offset"], gravity)
+    return identification, MotionModel(motions.scene, {k: float(v) for k, v in values.items()}, sides)
+
+
+def _seen(
+    motions: Motions, looked_for: Sequence[Parameter], held: Mapping[str, float], threads: int
+) -> tuple[tuple[Parameter, ...], dict[str, float]]:
+    """The parameters that move anything, and those that don't, with the largest effect on a frame."""
+    if not looked_for:
+        return (), {}
+    problem = MotionProblem.of(motions, looked_for, held, threads=threads)
+    count = len(looked_for)
+    points = np.repeat(np.full((1, count), 0.5), 2 * count, axis=0)
+    points[np.arange(count), np.arange(count)] = 0.02
+    points[count + np.arange(count), np.arange(count)] = 0.98
+    motion = problem.simulate(points, samples=problem.short)
+    position = motion.position.reshape(2, count, -1)
+    quaternion = motion.quaternion.reshape(2, count, -1)
+    widths = float(motions.scene.widths.mean())
+    effect = np.abs(position[1] - position[0]).max(axis=-1) / widths + np.abs(quaternion[1] - quaternion[0]).max(
+        axis=-1
+    )
+    dead = {p.name: float(e) for p, e in zip(looked_for, effect, strict=True) if e < UNSEEN}
+    return tuple(p for p in looked_for if p.name not in dead), dead
+
+
+def _carried_over(problem: MotionProblem, fit: trust.Fit, read: Mapping[str, tuple[float, float]]) -> Array:
+    """Variance [A] of the best point because what was read off, and then held, is uncertain itself."""
+    variance = np.zeros(len(fit.unit))
+    for name, (value, std) in read.items():
+        ends = (replace(problem, held={**problem.held, name: value + sign * std}) for sign in (1.0, -1.0))
+        more, less = (end.residuals(fit.unit, short=True)[0] for end in ends)
+        variance += trust.moved_by(fit, (more - less) / 2) ** 2
+    return variance
+
+
+def intervals(
+    fit: trust.Fit, seed: int, restarts: Array | None = None, carried: Array | None = None
+) -> tuple[Array, Array]:
+    """90 % intervals [A] in unit space: the wider of curvature and of bootstrap draws of the recordings.
+
+    Added to it is how far searches from other starts [S, A] ended from each other and from the optimum, and variance
+    [A] that was `carried` over. With few recordings a spread is itself uncertain: Student's factor has one freedom less
+    than there are recordings.
+    """
+    curved = np.sqrt(np.diag(trust.covariance(fit)))
+    drawn = bootstrap(fit, seed)
+    spread = np.maximum(curved, drawn.std(axis=0)) if len(drawn) else curved
+    if restarts is not None and len(restarts):
+        spread = np.sqrt(spread**2 + np.concatenate([restarts, fit.unit[None]]).var(axis=0, ddof=1))
+    if carried is not None:
+        spread = np.sqrt(spread**2 + carried)
+    freedom = max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * spread
+    return np.clip(fit.unit - reach, 0.0, 1.0), np.clip(fit.unit + reach, 0.0, 1.0)
+
+
+def bootstrap(fit: trust.Fit, seed: int) -> Array:
+    """Where the optimum moves [D, A] with recordings drawn with replacement; empty with fewer than three."""
+    count = len(fit.residual)
+    if count < 3:
+        return np.zeros((0, len(fit.unit)))
+    rng = np.random.default_rng(seed)
+    gram, pull = (
+        np.einsum("nra,nrb->nab", fit.jacobian, fit.jacobian),
+        np.einsum("nra,nr->na", fit.jacobian, fit.residual),
+    )
+    variance = max(float((fit.residual**2).mean()), 1e-12)
+    prior = variance * trust.PRIOR * np.eye(len(fit.unit))
+    everything = np.linalg.solve(gram.sum(axis=0) + prior, pull.sum(axis=0))
+    moved = []
+    for rows in rng.integers(0, count, (DRAWS, count)):
+        step = np.linalg.solve(gram[rows].sum(axis=0) + prior, pull[rows].sum(axis=0))
+        moved.append(np.clip(fit.unit - step + everything, 0.0, 1.0))
+    return np.array(moved)
+
+
+def _identification(
+    motions: Motions,
+    found: Found,
+    fit: trust.Fit,
+    values: Mapping[str, float],
+    *,
+    refined: bool,
+    read: Mapping[str, tuple[float, float]],
+    fixed: Mapping[str, float],
+    dead: Mapping[str, float],
+    method: str,
+    seed: int,
+    seconds: float,
+) -> Identification:
+    problem, looked_for = found.problem, found.problem.parameters
+    parameters = [*looked_for, *(FREE[n] for n in dead)]
+    ends = intervals(fit, seed, found.restarts, _carried_over(problem, fit, read))
+    made = trust.estimates(parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=ends)
+    made = (
+        *made,
+        *(_read_estimate(n, *read[n], len(motions)) for n in read),
+        *(_given(n, v) for n, v in fixed.items()),
+    )
+    # errors are those of starts as flights tell them, whatever the fit made of them
+    judged = replace(problem, motions=motions if found.sides is None else motions.with_sides(SIDES[found.sides]))
+    motion = judged.simulate(found.unit[None])
+    held_out = _held_out(judged, fit)
+    covariance = trust.covariance(fit)
+    std = np.sqrt(np.diag(covariance))
+    restitution, contact_time = contact_character(values, problem.engine.step)
+    before = FreeBatch(motions.scene, (), period=motions.period, threads=problem.engine.threads)
+    default = before.run(motions.starts, np.zeros((1, 0)), motions.samples)
+    extra: dict[str, Any] = {
+        "errors_before": percent_errors(motions, default),
+        "errors_after": percent_errors(motions, motion),
+        "restitution": restitution,
+        "contact_time_s": contact_time,
+        "correlations": {
+            "names": [p.name for p in looked_for],
+            "matrix": np.round(covariance / np.outer(std, std), 3).tolist(),
+        },
+        "restarts": [
+            {p.name: float(p.from_unit(z)) for p, z in zip(looked_for, end, strict=True)} for end in found.restarts
+        ],
+        "read_off": list(read),
+        "refined_starts": refined,
+        "engine_share": problem.effort.engine_seconds / max(seconds, 1e-9),
+        "recordings": list(motions.names),
+    }
+    if found.sides is not None:
+        extra["sides"] = dict(zip(motions.names, (SIDE_NAMES[i] for i in found.sides), strict=True))
+    return Identification(
+        method=method,
+        scene=motions.scene.name,
+        estimates=made,
+        training=errors_of(motions, motion),
+        held_out=held_out,
+        held_out_by="leave-one-out, one Gauss-Newton step",
+        evaluations=problem.effort.rollouts,
+        failures=problem.effort.failures,
+        seconds=seconds,
+        seed=seed,
+        norm=NORM,
+        extra=extra,
+        notes=(f"restitution {restitution:.2f}, contact time {1000 * contact_time:.1f} ms, as MuJoCo plays it",),
+    )
+
+
+def _read_estimate(name: str, value: float, std: float, count: int) -> Estimate:
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, max(count - 1, 1))) * std
+    p = FREE[name]
+    reason = "read off the recordings directly, without a search"
+    return Estimate(name, value, p.unit, value - reach, value + reach, (p.low, p.high), "identified", reason)
+
+
+def _given(name: str, value: float) -> Estimate:
+    p = FREE[name]
+    return Estimate(name, value, p.unit, value, value, (p.low, p.high), "given", "held at the value that was given")
+
+
+def errors_of(motions: Motions, motion: FreeMotion) -> Errors:
+    """Eq. 1, the median distance over the width, and the share of recordings that count as reproduced."""
+    position, angle = (e[0] for e in trajectory_errors(motions, motion))
+    loss = position + angle
+    return Errors(float(loss.mean()), float(np.median(position)), float((loss < GOOD).mean()), len(motions))
+
+
+def percent_errors(motions: Motions, motion: FreeMotion) -> dict[str, float]:
+    """Mean Eq. 1, distance in percent of the width, and angle in degrees."""
+    position, angle = (e[0] for e in trajectory_errors(motions, motion))
+    return {
+        "equation_1": float((position + angle).mean()),
+        "position_percent": 100 * float(position.mean()),
+        "rotation_deg": float(np.degrees(angle).mean()),
+    }
+
+
+def _held_out(problem: MotionProblem, fit: trust.Fit) -> Errors | None:
+    """Errors of recordings left out in turn, simulated with what the others alone would give."""
+    count = len(problem.motions)
+    if count < 3:
+        return None
+    points = np.array([trust.leave_out(fit, [i]) for i in range(count)])
+    return errors_of(problem.motions, problem.simulate_each(points))
+
+
+def contact_character(values: Mapping[str, float], step: float) -> tuple[float, float]:
+    """Restitution and contact time [s] of a contact with these parameters: a ball that meets the ground at 1 m/s."""
+    ball = FreeScene("ball", (Body("ball", "target", Shape("sphere", radius=0.05), mass=1.0),), gravity=1e-6)
+    contact = {k: float(v) for k, v in values.items() if k.startswith(("impedance", "time_", "damping", "stiffness"))}
+    engine = FreeBatch(ball, (), period=step, step=step)
+    model = engine.spec_with(contact).compile()
+    data = mujoco.MjData(model)
+    data.qpos[2], data.qvel[2] = 0.05 + 1e-6, -1.0
+    touching = 0
+    for _ in range(int(0.5 / step)):
+        mujoco.mj_step(model, data)
+        touching += int(data.ncon > 0 and data.contact[0].dist < 0)
+        if touching and not data.ncon and data.qvel[2] > 0:
+            break
+    return float(max(data.qvel[2], 0.0)), touching * step

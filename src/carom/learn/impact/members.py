@@ -1,0 +1,121 @@
+"""Which parameters of a base model remain plausible after seeing the recordings: a weighted ensemble.
+
+Ten impacts rarely pin all parameters down, and often leave several explanations. Instead of one best fit this
+keeps a population: drawn over the whole range, weighted by how well it explains the recordings, drawn again
+around what got weight, a few rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.stats import qmc, truncnorm
+
+from carom.engines.contact_frames import Frames
+from carom.learn.impact.base_model import BaseModel
+from carom.scenes.parameters import Parameter, from_unit
+from carom.state import Array
+
+DRAWS = 4096  #: of the parameters, in each round
+ROUNDS = 3
+EFFECTIVE = 50.0  #: members that must remain in effect: ten samples cannot choose more sharply
+DISCREPANCY = 0.06  #: smallest misfit, as a share of the approach speed, that a member is blamed for
+KEPT = 256  #: members kept: those with the greatest weights
+DEFENSIVE = 0.15  #: share of each round drawn over the whole range, so that no explanation is lost early
+INFLATION = 1.5  #: widening of the population between rounds
+
+
+Known = float | tuple[float, float]  #: a parameter that was identified otherwise: its value, or value and sd
+
+
+@dataclass(frozen=True)
+class Members:
+    """Weighted parameters of a base model."""
+
+    values: Array  #: [M, P] parameters
+    weights: Array  #: [M], sum to one
+
+
+def plausible_members(
+    base: BaseModel, frames: Frames, local: Array, *, fixed: Mapping[str, Known], seed: int
+) -> Members:
+    """The population of a base model, given scaled outcomes `local` [N, 3] of strikes in `frames`.
+
+    Population Monte Carlo over its parameters, in the unit cube.
+    """
+    parameters, size = base.parameters, len(base.parameters)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(77,)))
+    unit = qmc.Sobol(size, rng=rng).random(DRAWS)
+    log_density = np.zeros(DRAWS)
+    limit = 1 / (2 * DISCREPANCY**2)
+    for turn in range(ROUNDS):
+        values = from_unit(parameters, unit)
+        for i, p in enumerate(parameters):
+            if p.name in fixed:
+                values[:, i] = _known_values(fixed[p.name], unit[:, i], p)
+        misfit = ((outcomes(base, frames, values) - local) ** 2).sum((1, 2))
+        weights, sharpness = _temper(misfit, log_density, limit)
+        if sharpness >= limit or turn == ROUNDS - 1:
+            break
+        unit, log_density = _draw_again(unit, weights, rng)
+    keep = np.argsort(-weights)[:KEPT]
+    return Members(values[keep], weights[keep] / weights[keep].sum())
+
+
+def _known_values(known: Known, unit: Array, parameter: Parameter) -> Array:
+    """Values [N] of a parameter that was identified otherwise: all the same, or spread as its sd says."""
+    value, std = known if isinstance(known, tuple) else (known, 0.0)
+    value = float(np.clip(value, parameter.low, parameter.high))
+    if std <= 0:
+        return np.full(len(unit), value)
+    low, high = ((bound - value) / std for bound in (parameter.low, parameter.high))
+    return np.asarray(truncnorm.ppf(unit, low, high, loc=value, scale=std))
+
+
+def outcomes(base: BaseModel, frames: Frames, values: Array) -> Array:
+    """Scaled outcomes [M, N, 3] of each strike for each member's parameters [M, P]."""
+    with torch.no_grad():
+        spread = torch.as_tensor(values)[:, None, :].expand(-1, len(frames), -1)
+        return np.asarray(base.outcome(frames, spread).double().numpy())
+
+
+def _temper(misfit: Array, log_density: Array, limit: float) -> tuple[Array, float]:
+    """Weights exp(-c * misfit) over the density drawn from, as sharp as leaves `EFFECTIVE` members in effect."""
+
+    def weigh(c: float) -> Array:
+        log = -c * (misfit - misfit.min()) - log_density
+        w = np.exp(log - log.max())
+        return np.asarray(w / w.sum())
+
+    def effective(c: float) -> float:
+        return float(1 / (weigh(c) ** 2).sum())
+
+    if effective(limit) >= EFFECTIVE:
+        return weigh(limit), limit
+    low, high = 1e-6, limit
+    for _ in range(60):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if effective(middle) > EFFECTIVE else (low, middle)
+    return weigh(low), low
+
+
+def _draw_again(unit: Array, weights: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """New draws around the weighted ones, and the logarithm of the density they were drawn with."""
+    size = unit.shape[1]
+    centre = weights @ unit
+    covariance = np.cov(unit.T, aweights=weights).reshape(size, size) * INFLATION + 1e-4 * np.eye(size)
+    lower = np.linalg.cholesky(covariance)
+    wanted = int((1 - DEFENSIVE) * DRAWS)
+    near = np.empty((0, size))
+    for _ in range(20):
+        draw = centre + rng.standard_normal((8 * DRAWS, size)) @ lower.T
+        near = np.concatenate([near, draw[((draw > 0) & (draw < 1)).all(axis=1)]])[:wanted]
+        if len(near) == wanted:
+            break
+    new = np.concatenate([near, rng.random((DRAWS - len(near), size))])
+    distance = np.linalg.solve(lower, (new - centre).T)
+    log_normal = -0.5 * (distance**2).sum(0) - np.log(np.diag(lower)).sum() - 0.5 * size * np.log(2 * np.pi)
+    return new, np.log((1 - DEFENSIVE) * np.exp(log_normal) + DEFENSIVE)

@@ -1,0 +1,1 @@
+"""What `carom check` looks at."""

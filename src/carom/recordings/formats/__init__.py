@@ -1,0 +1,1 @@
+"""Recordings on disk: the folder format, its data files, and what others publish."""

@@ -1,0 +1,261 @@
+"""Trajectories on disk: a JSON header and sharded Parquet, one row per trajectory; the same bytes after a kill."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import carom
+from carom.core.artefacts import atomically
+from carom.core.errors import CaromError
+from carom.core.progress import Steps
+from carom.scenes.solids import Solid, Template
+from carom.state import Array
+
+FORMAT = "carom-trajectories/1"
+HEADER = "header.json"
+SHARD = 250  #: trajectories in a file: a kill loses at most these
+STATUSES = ("ok", "failed", "away", "overlap")
+UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}
+_NUMBERS = pa.large_list(pa.float64())
+_TEXTS = pa.list_(pa.string())
+SCHEMA = pa.schema(
+    [
+        ("index", pa.int64()),
+        ("source", pa.string()),
+        ("status", pa.string()),
+        ("samples", pa.int32()),
+        ("bodies", pa.int32()),
+        ("name", _TEXTS),
+        ("shape", _TEXTS),
+        ("size", _NUMBERS),
+        ("mass", _NUMBERS),
+        ("com", _NUMBERS),
+        ("inertia", _NUMBERS),
+        ("parameters", _NUMBERS),
+        ("gravity", pa.float64()),
+        ("ground", _NUMBERS),
+        ("start_velocity", _NUMBERS),
+        ("start_spin", _NUMBERS),
+        ("position", _NUMBERS),
+        ("quaternion", _NUMBERS),
+    ]
+)
+#: what each column holds, for the header
+COLUMNS = {
+    "index": "number of the trajectory",
+    "source": "the scene, or the recording that it was drawn around or rotated from",
+    "status": "ok; failed: the engine gave up; away: a body left the scene; overlap: bodies began in each other",
+    "samples": "T",
+    "bodies": "B",
+    "name": "[B]",
+    "shape": "[B] box, sphere, cylinder (axis z) or mesh:NAME",
+    "size": "[B, 3] full lengths along the body's axes [m], as simulated",
+    "mass": "[B] kg",
+    "com": "[B, 3] centre of mass in the body's frame [m]",
+    "inertia": "[B, 3, 3] about the centre of mass, in the body's axes [kg m^2]",
+    "parameters": "[P] in the order of the header's parameters",
+    "gravity": "m/s^2, along -z",
+    "ground": "[4] nx, ny, nz, height [m]: the points p with n . p = height; NaN over an air table",
+    "start_velocity": "[B, 3] of the bodies' frames [m/s]; NaN if it was not set",
+    "start_spin": "[B, 3] world [rad/s]; NaN if it was not set",
+    "position": "[T, B, 3] of the bodies' frames [m]",
+    "quaternion": "[T, B, 4] w-first, world from body",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One trajectory as it is written."""
+
+    index: int
+    source: str
+    status: str
+    solids: tuple[Solid, ...]
+    parameters: Array  #: [P]
+    gravity: float
+    ground: Array  #: [4]
+    position: Array  #: [T, B, 3] m
+    quaternion: Array  #: [T, B, 4]
+    start_velocity: Array = field(default_factory=lambda: np.zeros(0))  #: [B, 3] m/s; empty: not known
+    start_spin: Array = field(default_factory=lambda: np.zeros(0))  #: [B, 3] rad/s
+
+
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    """Rows as a table of the format."""
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    for row in rows:
+        unknown = np.full((len(row.solids), 3), np.nan)
+        for name, value in (
+            ("index", row.index),
+            ("source", row.source),
+            ("status", row.status),
+            ("samples", len(row.position)),
+            ("bodies", len(row.solids)),
+            ("name", [s.name for s in row.solids]),
+            ("shape", [s.shape for s in row.solids]),
+            ("size", _flat([s.size for s in row.solids])),
+            ("mass", _flat([s.mass for s in row.solids])),
+            ("com", _flat([s.com for s in row.solids])),
+            ("inertia", _flat([s.inertia for s in row.solids])),
+            ("parameters", _flat(row.parameters)),
+            ("gravity", row.gravity),
+            ("ground", _flat(row.ground)),
+            ("start_velocity", _flat(row.start_velocity if row.start_velocity.size else unknown)),
+            ("start_spin", _flat(row.start_spin if row.start_spin.size else unknown)),
+            ("position", _flat(row.position)),
+            ("quaternion", _flat(row.quaternion)),
+        ):
+            columns[name].append(value)
+    return pa.table([_column(columns[name], SCHEMA.field(name).type) for name in SCHEMA.names], SCHEMA)
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """One column; lists of numbers from one flat array, which is much faster than from many."""
+    if kind != _NUMBERS:
+        return pa.array(values, kind)
+    offsets = np.concatenate([[0], np.cumsum([len(v) for v in values])]).astype(np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(values)))
+
+
+def _flat(values: Any) -> Array:
+    return np.asarray(values, dtype=np.float64).ravel()
+
+
+def shard_path(folder: Path, shard: int) -> Path:
+    """The file of one shard."""
+    return folder / f"trajectories-{shard:05d}.parquet"
+
+
+def write_shards(
+    folder: Path,
+    count: int,
+    header: Mapping[str, Any],
+    make: Callable[[int, range], Sequence[Row]],
+    *,
+    progress: Steps | None = None,
+) -> int:
+    """Write `count` trajectories, asking `make(shard, indices)` for what is not there yet; returns how many it made.
+
+    After a kill the same call goes on where it stopped and ends with the same bytes; so does one with a larger count.
+    """
+    if count < 1:
+        raise CaromError(f"--count: expected one trajectory or more, got {count}")
+    if folder.exists() and not folder.is_dir():
+        raise CaromError(f"--out {folder}: expected a folder, or a name for a new one; that is a file")
+    shards = -(-count // SHARD)
+    _write_header(folder, count, header)
+    made = 0
+    for shard in range(shards):
+        indices = range(shard * SHARD, min((shard + 1) * SHARD, count))
+        path = shard_path(folder, shard)
+        if not path.exists() or _rows_in(path) != len(indices):
+            table = table_of(make(shard, indices))
+            atomically(path, lambda file, table=table: pq.write_table(table, file, compression="zstd"))  # type: ignore[misc]
+            made += len(indices)
+        if progress:
+            progress(indices.stop, count)
+    return made
+
+
+def _write_header(folder: Path, count: int, header: Mapping[str, Any]) -> None:
+    """Write how the data are made, or refuse to mix them with data made otherwise."""
+    wanted = {"format": FORMAT, "count": count, "shard": SHARD, **header}
+    path = folder / HEADER
+    if path.exists():
+        there = read_header(folder)
+        if {**there, "count": 0} != {**json.loads(json.dumps(wanted)), "count": 0}:
+            differ = [k for k in sorted({*there, *wanted}) if k != "count" and there.get(k) != _plain(wanted.get(k))]
+            raise CaromError(
+                f"{folder} holds trajectories made otherwise ({', '.join(differ)} differ); "
+                "choose another --out or delete it"
+            )
+        if there["count"] > count:
+            raise CaromError(
+                f"{folder} holds {there['count']} trajectories already; ask for as many or more, or delete it"
+            )
+    elif any(folder.glob("trajectories-*.parquet")):
+        raise CaromError(f"{folder} holds trajectories without their {HEADER}; choose another --out or delete them")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(wanted, indent=1, allow_nan=False) + "\n"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        atomically(path, lambda file: file.write(text.encode()))
+
+
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def read_header(folder: Path) -> dict[str, Any]:
+    """The header of a folder of trajectories, checked for format and units."""
+    path = folder / HEADER
+    if not path.is_file():
+        raise CaromError(
+            f"{folder} holds no trajectories ({HEADER} is missing); make some with: carom scale --out {folder}"
+        )
+    try:
+        header = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CaromError(f"{path} is damaged: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        got = header.get("format") if isinstance(header, dict) else type(header).__name__
+        raise CaromError(f"{path}: expected format {FORMAT}, got {got}")
+    if header.get("units") != UNITS:
+        raise CaromError(f"{path}: expected units {UNITS}, got {header.get('units')}")
+    for key, kind in (("count", int), ("shard", int), ("period", float)):
+        if not isinstance(header.get(key), kind) or not header[key] > 0:
+            raise CaromError(f"{path}: expected a positive number '{key}', got {header.get(key)}")
+    return header
+
+
+def _rows_in(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _damaged(path, error) from error
+
+
+def read_shard(path: Path, *, columns: list[str] | None = None) -> pa.Table:
+    """One shard, with the columns of the format, or with some of them."""
+    if not path.is_file():
+        raise CaromError(f"{path} is missing: the run was interrupted; the same command goes on from there")
+    try:
+        table = pq.read_table(path, columns=columns)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise _damaged(path, error) from error
+    wanted = columns or SCHEMA.names
+    if not table.schema.equals(pa.schema([SCHEMA.field(name) for name in wanted])):
+        missing = [name for name in wanted if name not in table.column_names]
+        raise CaromError(f"{path}: expected the columns of {FORMAT}; missing or of another type: {missing or 'some'}")
+    return table
+
+
+def _damaged(path: Path, error: Exception) -> CaromError:
+    return CaromError(f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again")
+
+
+def meshes_of(templates: Sequence[Template]) -> dict[str, Any]:
+    """The meshes among some bodies, for the header."""
+    return {
+        t.name: {"vertices": t.vertices.tolist(), "faces": t.faces.tolist()}
+        for t in templates
+        if t.vertices is not None and t.faces is not None
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what the data depend on."""
+    return {
+        "carom": carom.__version__,
+        "mujoco": mujoco.__version__,
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }

@@ -1,0 +1,178 @@
+"""Brax's pipelines against closed forms of flight, sliding and rest; one program is compiled for each of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from carom.core.errors import CaromError
+from carom.engines import brax as brax_free
+from carom.engines.brax import ELASTICITY, PIPELINES, ROWS, BraxFree, brax_parameters
+from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
+from carom.scenes.free import FREE, FreeScene, cubes_scene, toss_scene
+from carom.scenes.shapes import Body, Shape
+
+PERIOD, HALF, GRAVITY = 1 / 150, 0.05, 9.81
+SPEED = 0.5
+
+
+@pytest.fixture(scope="module", params=PIPELINES)
+def engine(request) -> BraxFree:
+    pytest.importorskip("brax", reason="Brax is not installed: pip install carom[bench]")
+    return make(request.param)
+
+
+def make(pipeline: str, scene: FreeScene | None = None, **options: float) -> BraxFree:
+    scene = toss_scene(side=2 * HALF) if scene is None else scene
+    return BraxFree(scene, brax_parameters(pipeline), pipeline=pipeline, period=PERIOD, threads=1, **options)
+
+
+def starts(position, velocity=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 0.0), turn=(1.0, 0.0, 0.0, 0.0), count=1) -> FreeStarts:
+    rows = [np.tile(np.asarray(x, dtype=float), (count, 1, 1)) for x in (position, turn, velocity, spin)]
+    return FreeStarts.known(*rows)
+
+
+def run(engine: BraxFree, start: FreeStarts, samples: int, **values: float) -> FreeMotion:
+    """With these values, and no bounce."""
+    row = [values.get(p.name, 0.0 if p is ELASTICITY else p.default) for p in engine.parameters]
+    return engine.run(start, np.array([row]), samples)
+
+
+def test_flight_is_a_parabola(engine):
+    velocity, spin = np.array([0.4, -0.3, 2.0]), np.array([0.0, 3.0, 4.0])
+    turn = np.array([np.cos(0.4), np.sin(0.4), 0.0, 0.0])
+    motion = run(engine, starts((0.1, 0.2, 0.6), velocity, spin, turn), 40)
+    t = np.arange(40) * PERIOD
+    fall = -0.5 * GRAVITY * (t**2 + t * engine.step)  # speed first, then place: what such steps add up to
+    expected = np.array([0.1, 0.2, 0.6]) + np.outer(t, velocity) + np.outer(fall, [0, 0, 1])
+    np.testing.assert_allclose(motion.position[0, :, 0], expected, atol=1e-9)
+    angle = np.linalg.norm(spin) * t[-1] / 2
+    about = np.concatenate([[np.cos(angle)], np.sin(angle) * spin / np.linalg.norm(spin)])
+    w, x, y, z = about
+    left = np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]])
+    assert abs(motion.quaternion[0, -1, 0] @ (left @ turn)) == pytest.approx(1.0, abs=1e-6)
+    assert not motion.failed.any()
+    assert motion.engine_seconds > 0
+
+
+def test_a_dropped_cube_comes_to_rest_on_the_ground(engine):
+    tilt = np.array([np.cos(0.05), np.sin(0.05), 0.0, 0.0])
+    motion = run(engine, starts((0.0, 0.0, 0.08), turn=tilt), 97, friction=0.5, time_constant=0.005)
+    late = motion.position[0, -20:, 0]
+    creeps = engine.pipeline == "positional"  # that one never quite lies still
+    np.testing.assert_allclose(late[:, 2], HALF, atol=3e-3 if creeps else 1e-3)
+    assert np.median(late[:, 2]) == pytest.approx(HALF, abs=1e-3)
+    assert np.ptp(late, axis=0).max() < (5e-3 if creeps else 5e-4)
+    assert np.abs(motion.quaternion[0, -1, 0, 1:3]).max() < 0.02
+
+
+def test_friction_stops_a_cube_and_less_of_it_later(engine):
+    frictions = np.array([1.0, 0.2, 0.05, 1.0])
+    start = starts((0.0, 0.0, HALF - 1e-5), (SPEED, 0.0, 0.0), count=4)
+    start.velocity[3] = 0.0
+    values = np.tile([p.default for p in engine.parameters], (4, 1))
+    values[:, 0] = frictions
+    if engine.pipeline == "generalized":
+        values[:, 1] = 0.005
+    ends = engine.run(start, values, 97).position[:, -1, 0]
+    assert ends[0, 0] < ends[1, 0] < ends[2, 0]
+    if engine.pipeline == "spring":
+        assert ends[1, 0] == pytest.approx(SPEED**2 / (2 * 0.2 * GRAVITY), rel=0.1)
+    if engine.pipeline != "positional":  # whose friction is far too small for so light a body
+        assert ends[0, 0] < 0.03
+        assert ends[2, 0] > 0.15
+    assert np.abs(ends[3, :2]).max() < 1e-4  # what lies still stays
+
+
+def test_rows_do_not_depend_on_their_neighbours(engine):
+    many = starts((0.0, 0.0, 0.09), count=ROWS + 3)
+    many = replace(many, velocity=np.random.default_rng(0).normal(0, 0.5, (len(many), 1, 3)))
+    many.position[1, 0, 0] = np.nan
+    values = np.tile([p.default for p in engine.parameters], (len(many), 1))
+    values[:, 0] = np.linspace(0.0, 1.0, len(many))
+    whole = engine.run(many, values, 30)
+    assert list(np.flatnonzero(whole.failed)) == [1]
+    rows = [0, 2, ROWS + 1]
+    alone = engine.run(many[rows], values[rows], 30)
+    np.testing.assert_array_equal(alone.position, whole.position[rows])
+    np.testing.assert_array_equal(alone.quaternion, whole.quaternion[rows])
+    other = BraxFree(engine.scene, engine.parameters, pipeline=engine.pipeline, period=PERIOD, threads=2)
+    np.testing.assert_array_equal(other.run(many, values, 30).position, whole.position)
+    assert other.compile_seconds == 0  # the program is there already
+    shorter = engine.run(many[rows], values[rows], 11)
+    np.testing.assert_array_equal(shorter.position, whole.position[rows, :11])
+
+
+def test_elasticity_gives_speed_back():
+    """A cube falls on a corner right below its middle; on a face it hardly bounces, as Brax averages over contacts."""
+    pytest.importorskip("brax", reason="Brax is not installed: pip install carom[bench]")
+    engine, corner, drop = make("spring"), HALF * np.sqrt(3), 0.1
+    axis, angle = np.array([1.0, -1.0, 0.0]) / np.sqrt(2), np.arccos(1 / np.sqrt(3))
+    turn = np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * axis])  # the diagonal upright
+    start = starts((0.0, 0.0, corner + drop), turn=turn, count=2)
+    seen = engine.run(start, np.array([[0.3, 0.4], [0.3, 0.8]]), 60).position[:, :, 0, 2]
+    landed = int(np.sqrt(2 * drop / GRAVITY) / PERIOD) + 1
+    np.testing.assert_allclose(seen[:, landed:].max(axis=1) - corner, drop * np.array([0.4, 0.8]) ** 2, rtol=0.12)
+
+
+def test_what_went_wrong_keeps_its_last_good_pose():
+    pose = np.arange(2 * 5 * 7, dtype=float).reshape(2, 5, 7)
+    pose[1, 3] = np.nan
+    assert list(brax_free._hold(pose)) == [False, True]
+    np.testing.assert_array_equal(pose[1, 3], pose[1, 2])
+    np.testing.assert_array_equal(pose[1, 4], pose[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("scene", "message"),
+    [
+        (cubes_scene(2), r"Brax cannot simulate scene 'cubes': 3 bodies: one at a time"),
+        (replace(toss_scene(), planar=True), "bodies that glide in a plane"),
+        (
+            FreeScene("can", (Body("can", "target", Shape("cylinder", radius=0.03, height=0.1), mass=0.2),)),
+            "body 'can': shapes are box or sphere, not cylinder",
+        ),
+    ],
+)
+def test_scenes_that_it_refuses(scene, message):
+    with pytest.raises(CaromError, match=message):
+        make("spring", scene)
+
+
+def test_parameters_and_pipelines_that_it_refuses():
+    with pytest.raises(
+        CaromError, match=r"'rolling_friction' has no meaning for Brax's spring .* friction, elasticity"
+    ):
+        BraxFree(toss_scene(), (FREE["rolling_friction"],), pipeline="spring", period=PERIOD)
+    with pytest.raises(CaromError, match="'elasticity' has no meaning for Brax's generalized pipeline"):
+        BraxFree(toss_scene(), (ELASTICITY,), pipeline="generalized", period=PERIOD)
+    with pytest.raises(CaromError, match=r"unknown Brax pipeline 'sprung' .did you mean 'spring'"):
+        brax_parameters("sprung")
+
+
+def test_it_says_what_it_leaves_out():
+    pytest.importorskip("brax", reason="Brax is not installed: pip install carom[bench]")
+    said = make("positional").validate(toss_scene())
+    assert said.ok
+    assert "torsional and rolling friction" in said.ignored
+    assert any("too far" in item for item in said.ignored)
+    engine = make("spring")
+    with pytest.raises(CaromError, match="got 0 of 5"):
+        engine.run(starts((0, 0, 1), count=0), np.zeros((0, 2)), 5)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "brax.io.mjcf", None)
+    with pytest.raises(CaromError, match=r"Brax is not installed .* pip install carom\[bench\]"):
+        make("spring")
+
+
+def test_loading_says_nothing_on_stdout():
+    pytest.importorskip("brax", reason="Brax is not installed: pip install carom[bench]")
+    code = "from carom.engines import brax; brax.load('spring')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""

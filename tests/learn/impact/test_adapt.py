@@ -1,0 +1,202 @@
+"""The few-shot correction where the truth is known: a teacher the base model learned, plus a bias it cannot know."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from carom.compare.metrics import coverage, relative_error, summary
+from carom.core.errors import CaromError, ModelError
+from carom.engines.contact_frames import contact_frames, to_world
+from carom.learn import adapt, fine_tune
+from carom.learn.impact.adapted_files import load_model, save_model
+from carom.learn.impact.dataset import generate
+from carom.learn.impact.process import HYPER
+from carom.learn.impact.sample import sample_strikes
+from carom.learn.impact.training import train
+from carom.scenes.parameters import defaults
+from carom.scenes.strike import builtin
+from carom.state import Impacts
+
+SCENE = builtin("square")
+TRUE = {"striker_friction": 0.25, "restitution": 0.6, "ground_friction": 0.3}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    data = generate(SCENE, "compliant", 12_288, tmp_path_factory.mktemp("data"))
+    return train(SCENE, "compliant", data, steps=700)
+
+
+@pytest.fixture(scope="module")
+def impacts():
+    """Outcomes of the analytic teacher, with one per cent noise and a block that springs less on its right."""
+    rng = np.random.default_rng(4)
+    strikes = sample_strikes(SCENE, 110, rng)
+    frames = contact_frames(SCENE, strikes)
+    from carom.engines.compliant import simulate
+
+    parameters = SCENE.parameters("compliant")
+    values = np.tile(defaults(parameters), (110, 1))
+    for name, value in TRUE.items():
+        values[:, [p.name for p in parameters].index(name)] = value
+    local = simulate(SCENE, frames, parameters, values)
+    local *= 1 - 0.06 * np.sign(frames.point[:, :1]) + 0.01 * rng.standard_normal((110, 1))
+    post = to_world(SCENE, frames, local)
+    return Impacts(strikes, post, np.full((110, 3), 0.003), tuple(f"hit_{i:03d}.csv" for i in range(110)))
+
+
+def accuracy(model, test):
+    error = relative_error(model.predict(test.strikes).post, test.post, SCENE.gyration_radius)
+    return summary(error)["accuracy@0.1"]
+
+
+def test_ten_impacts_correct_what_no_parameter_can_express(base, impacts):
+    train_set, test = impacts[np.arange(10)], impacts[np.arange(10, 110)]
+    model = adapt([base], train_set)
+    assert accuracy(model, test) > 0.85
+    fewer = adapt([base], impacts[np.arange(3)])
+    assert accuracy(model, test) >= accuracy(fewer, test) - 0.05
+
+
+def test_stated_uncertainty_is_calibrated(base, impacts):
+    train_set, test = impacts[np.arange(10)], impacts[np.arange(10, 110)]
+    predicted = adapt([base], train_set).predict(test.strikes)
+    inside = coverage(predicted.post, predicted.post_std, test.post)
+    assert 0.75 < inside["coverage@0.9"] <= 1.0
+    assert 0.3 < inside["coverage@0.5"] < 0.85
+
+
+def test_members_find_the_parameters_that_matter(base, impacts):
+    members = adapt([base], impacts[np.arange(20)]).best.members
+    names = [p.name for p in base.parameters]
+    for name, tolerance in (("restitution", 0.15), ("striker_friction", 0.12)):
+        mean = float(members.weights @ members.values[:, names.index(name)])
+        assert abs(mean - TRUE[name]) < tolerance, name
+
+
+def test_fixed_parameters_stay_fixed(base, impacts):
+    members = adapt([base], impacts[np.arange(10)], fixed={"ground_friction": 0.3}).best.members
+    column = [p.name for p in base.parameters].index("ground_friction")
+    assert np.all(members.values[:, column] == 0.3)
+
+
+def test_parameters_known_with_an_error_stay_about_it(base, impacts):
+    column = [p.name for p in base.parameters].index("com_x")
+    loose, tight = (
+        adapt([base], impacts[np.arange(10)], fixed={"com_x": (1e-3, std)}).best.members for std in (1e-2, 1e-4)
+    )
+    assert np.abs(tight.values[:, column] - 1e-3).max() < 5e-4
+    assert loose.values[:, column].std() > 5 * tight.values[:, column].std()
+    edge = base.parameters[column].high
+    beyond = adapt([base], impacts[np.arange(10)], fixed={"com_x": (2 * edge, 1e-4)}).best.members
+    assert beyond.values[:, column].max() <= edge
+
+
+def test_teachers_count_by_their_evidence(base, impacts):
+    train_set, test = impacts[np.arange(10)], impacts[np.arange(10, 40)]
+    one = adapt([base], train_set)
+    twins = replace(one, corrections=(one.best, one.best))
+    alone, said = one.predict(test.strikes), twins.predict(test.strikes)
+    np.testing.assert_allclose(twins.weights, [0.5, 0.5], atol=1e-12)
+    np.testing.assert_allclose(said.post, alone.post, atol=1e-12)
+    np.testing.assert_allclose(said.post_std, alone.post_std, atol=1e-9)
+    # one that explains the blows by other parameters, and 3 nat less likely
+    other = replace(adapt([base], train_set, fixed={"restitution": 0.1}).best, evidence=one.best.evidence - 3.0)
+    share = 1 / (1 + np.exp(3.0))
+    both = replace(one, corrections=(one.best, other))
+    assert both.weights[1] == pytest.approx(share)
+    apart = replace(one, corrections=(other,)).predict(test.strikes)
+    mixed = both.predict(test.strikes)
+    np.testing.assert_allclose(mixed.post, (1 - share) * alone.post + share * apart.post, atol=1e-12)
+    between = (1 - share) * alone.post_std**2 + share * apart.post_std**2
+    between += share * (1 - share) * (alone.post - apart.post) ** 2
+    np.testing.assert_allclose(mixed.post_std**2, between, rtol=1e-6)  # they disagree: less is certain
+
+
+def test_a_blow_that_is_weaker_at_one_place_is_learned_there(base, impacts):
+    """Ten strikes, six per cent less on the right: a strike near them is predicted better than by the members."""
+    train_set = impacts[np.arange(30)]
+    model = adapt([base], train_set)
+    assert model.best.hyper["place"] > HYPER["place"][0] - 2
+    flat = replace(model, corrections=(replace(model.best, hyper={**model.best.hyper, "place": -30.0}),))
+    test = impacts[np.arange(30, 110)]
+    off = [relative_error(m.predict(test.strikes).post, test.post, SCENE.gyration_radius).mean() for m in (model, flat)]
+    assert off[0] < off[1]
+
+
+def test_prediction_follows_the_target_wherever_it_stands(base, impacts):
+    """Turning and moving a whole strike turns its outcome."""
+    model = adapt([base], impacts[np.arange(10)])
+    strikes = impacts.strikes[np.arange(10, 30)]
+    angle = 0.9
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+    def moved(rows, shift):
+        return np.column_stack([rows[:, :2] @ turn.T + shift, rows[:, 2]])
+
+    far = replace(
+        strikes,
+        target_pose=moved(strikes.target_pose, [0.4, -1.0]) + np.array([0, 0, angle]),
+        striker_pose=moved(strikes.striker_pose, [0.4, -1.0]) + np.array([0, 0, angle]),
+        striker_velocity=moved(strikes.striker_velocity, 0.0),
+    )
+    here, there = model.predict(strikes).post, model.predict(far).post
+    np.testing.assert_allclose(there[:, :2], here[:, :2] @ turn.T, atol=2e-5)
+    np.testing.assert_allclose(there[:, 2], here[:, 2], atol=1e-3)
+
+
+def test_same_seed_same_model(base, impacts):
+    first, second = (adapt([base], impacts[np.arange(10)], seed=3) for _ in range(2))
+    np.testing.assert_array_equal(first.best.members.values, second.best.members.values)
+    assert first.best.hyper == second.best.hyper
+
+
+def test_models_survive_the_disk(base, impacts, tmp_path):
+    test = impacts[np.arange(10, 40)]
+    for kind in ("default", "paper"):
+        model = (
+            adapt([base], impacts[np.arange(10)])
+            if kind == "default"
+            else fine_tune(base, impacts[np.arange(10)], defaults(base.parameters))
+        )
+        save_model(tmp_path / kind, model, made_by={"command": "test"})
+        again = load_model(tmp_path / kind)
+        np.testing.assert_allclose(again.predict(test.strikes).post, model.predict(test.strikes).post, atol=1e-9)
+
+
+def test_damaged_or_foreign_models_are_refused(base, impacts, tmp_path):
+    folder = tmp_path / "model"
+    with pytest.raises(ModelError, match="holds no impact model"):
+        load_model(folder)
+    save_model(folder, adapt([base], impacts[np.arange(10)]), made_by={})
+    header = (folder / "model.json").read_text()
+    (folder / "model.json").write_text(header.replace('"length": "m"', '"length": "mm"'))
+    with pytest.raises(ModelError, match="expected units"):
+        load_model(folder)
+    (folder / "model.json").write_text(header.replace("carom-impact-model/1", "carom-impact-model/9"))
+    with pytest.raises(ModelError, match="expected format carom-impact-model/1, got carom-impact-model/9"):
+        load_model(folder)
+    (folder / "model.json").write_text(header.replace('"mixture"', '"default"'))
+    with pytest.raises(ModelError, match="corrected by another version of Carom"):
+        load_model(folder)
+    (folder / "model.json").write_text(header)
+    (folder / "correction.safetensors").write_bytes(b"\x00" * 40)
+    with pytest.raises(ModelError, match=r"correction.safetensors is damaged"):
+        load_model(folder)
+
+
+def test_fine_tuning_moves_towards_the_impacts(base, impacts):
+    train_set = impacts[np.arange(10)]
+    values = defaults(base.parameters)
+    before, after = (fine_tune(base, train_set, values, steps=n) for n in (0, 100))
+    errors = [
+        np.mean(relative_error(m.predict(train_set.strikes).post, train_set.post, SCENE.gyration_radius))
+        for m in (before, after)
+    ]
+    assert errors[1] < errors[0]
+
+
+def test_too_few_impacts(base, impacts):
+    with pytest.raises(CaromError, match="2 usable impacts are too few"):
+        adapt([base], impacts[np.arange(2)])
