@@ -1,4 +1,4 @@
-"""States shared by all stages: what a strike is before it lands, and what came of it.
+"""States shared by all stages: bodies and joints at an instant, bodies over time, and strikes as a planar view of them.
 
 Conventions, stated once: SI units and radians; quaternions w-first, world from body; linear and angular
 velocity in the world frame; last axis = component, time before it, batch first; float64.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,97 @@ def _rows(name: str, value: ArrayLike, count: int, width: int = 3) -> Array:
         expected = f"({count}, {width})"
         raise CaromError(f"{name}: expected an array of shape {expected}, got {array.shape}")
     return array
+
+
+Rows = slice | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
+
+
+class Status(IntEnum):
+    """How one row of a batch ended."""
+
+    AT_REST = 0  #: it was struck and came to rest
+    MOVING = 1  #: it moves, or nobody asked whether it rests
+    MISSED = 2  #: a striker was sent and touched nothing
+    FAILED = 3  #: the engine gave up, or its numbers are not finite: what follows means nothing
+
+
+@dataclass(frozen=True)
+class SceneState:
+    """N scenes at one instant: the bodies that move freely, and the joints of robots."""
+
+    bodies: tuple[str, ...]  #: B names
+    position: Array  #: [N, B, 3] of the bodies' frames [m]
+    quaternion: Array  #: [N, B, 4] w-first, world from body
+    velocity: Array  #: [N, B, 3] of the frames, world [m/s]
+    spin: Array  #: [N, B, 3] world [rad/s]
+    joints: tuple[str, ...] = ()  #: J names
+    joint_position: Array = field(default_factory=lambda: np.zeros((0, 0)))  #: [N, J] rad, or m for a slide
+    joint_velocity: Array = field(default_factory=lambda: np.zeros((0, 0)))  #: [N, J] rad/s, or m/s
+
+    def __post_init__(self) -> None:
+        count = len(np.asarray(self.position))
+        for name, width in (("position", 3), ("quaternion", 4), ("velocity", 3), ("spin", 3)):
+            self._set(name, (count, len(self.bodies), width))
+        for name in ("joint_position", "joint_velocity"):
+            if not np.asarray(getattr(self, name)).size:
+                object.__setattr__(self, name, np.zeros((count, len(self.joints))))
+            self._set(name, (count, len(self.joints)))
+
+    def _set(self, name: str, shape: tuple[int, ...]) -> None:
+        array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+        if array.shape != shape:
+            raise CaromError(f"{name}: expected an array of shape {shape}, got {array.shape}")
+        object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def __getitem__(self, rows: Rows) -> SceneState:
+        columns = ("position", "quaternion", "velocity", "spin", "joint_position", "joint_velocity")
+        return SceneState(
+            bodies=self.bodies, joints=self.joints, **{name: getattr(self, name)[rows] for name in columns}
+        )
+
+    @property
+    def finite(self) -> NDArray[np.bool_]:
+        """Whether all numbers of a row are finite [N]."""
+        columns = (self.position, self.quaternion, self.velocity, self.spin, self.joint_position, self.joint_velocity)
+        rows = [np.isfinite(c).reshape(len(self), -1).all(axis=1) for c in columns]
+        return np.asarray(np.all(rows, axis=0))
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Bodies over time, N times: what a recording, a rollout, a data set, a trial and a viewer share."""
+
+    bodies: tuple[str, ...]  #: B names
+    time: Array  #: [N, T] since the start [s]
+    position: Array  #: [N, T, B, 3] of the bodies' frames [m]
+    quaternion: Array  #: [N, T, B, 4] w-first, world from body
+    status: NDArray[np.int8]  #: [N] `Status`
+    joints: tuple[str, ...] = ()  #: J names
+    joint_position: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))  #: [N, T, J] rad, or m
+    engine_seconds: float = 0.0  #: wall time spent inside the engine
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether the engine gave a row up [N]: what follows is the last good pose."""
+        return np.asarray(self.status == Status.FAILED)
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """C contacts in some of the rows of a batch, as an engine has them."""
+
+    row: NDArray[np.int64]  #: [C]
+    bodies: tuple[tuple[str, str], ...]  #: C pairs of names; "world" is the ground and all that stands on it
+    point: Array  #: [C, 3] world [m]
+    normal: Array  #: [C, 3] from the first body to the second, world
+    distance: Array  #: [C] negative: they overlap [m]
+    impulse: Array  #: [C, 3] on the second body during the last step, world [N s]
 
 
 @dataclass(frozen=True)
@@ -51,7 +143,7 @@ class Strikes:
     def __len__(self) -> int:
         return len(self.target_pose)
 
-    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]) -> Strikes:
+    def __getitem__(self, rows: Rows) -> Strikes:
         return Strikes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
@@ -104,7 +196,7 @@ class StrikeCommands:
     def __len__(self) -> int:
         return len(self.target_pose)
 
-    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]) -> StrikeCommands:
+    def __getitem__(self, rows: Rows) -> StrikeCommands:
         return StrikeCommands(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 

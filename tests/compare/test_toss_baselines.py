@@ -13,7 +13,8 @@ from carom.core.errors import CaromError
 from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.tosses.recorded import Motions, equation_1, motions_of, trajectory_errors
 from carom.recordings import read
-from carom.scenes.free import FREE, TABLE_II, free_parameters, toss_scene
+from carom.scenes.free import toss_scene
+from carom.scenes.parameters import FREE, TABLE_II, free_parameters
 
 PERIOD = 1 / 150
 

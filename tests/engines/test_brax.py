@@ -13,7 +13,8 @@ from carom.core.errors import CaromError
 from carom.engines import brax as brax_free
 from carom.engines.brax import ELASTICITY, PIPELINES, ROWS, BraxFree, brax_parameters
 from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
-from carom.scenes.free import FREE, FreeScene, cubes_scene, toss_scene
+from carom.scenes.free import FreeScene, cubes_scene, toss_scene
+from carom.scenes.parameters import FREE
 from carom.scenes.shapes import Body, Shape
 
 PERIOD, HALF, GRAVITY = 1 / 150, 0.05, 9.81

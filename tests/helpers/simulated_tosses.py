@@ -9,7 +9,8 @@ import numpy as np
 from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.result import Errors, Estimate, Identification
 from carom.recordings import Recordings, Trajectory, write
-from carom.scenes.free import FREE, free_parameters, toss_scene
+from carom.scenes.free import toss_scene
+from carom.scenes.parameters import FREE, free_parameters
 
 CALIBRATED = {"friction": 0.2, "stiffness": 25_000.0, "damping": 150.0}
 

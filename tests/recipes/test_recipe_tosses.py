@@ -8,6 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 
 from carom.core.errors import CaromError
 from carom.identify.result import read as read_parameters
@@ -16,8 +17,7 @@ from carom.identify.tosses.search import Budget
 from carom.reality import sample_commands, standin
 from carom.recipes.tosses import facts, identify_free, is_free, parameter_names, write_calibrated
 from carom.recordings import read
-from carom.scenes.free import TABLE_II
-from free_recordings import TRUTH, toss
+from carom.scenes.parameters import TABLE_II
 
 NAMES = ("friction", "inertia_scale")
 CONTACT = {name: TRUTH[name] for name in ("stiffness", "damping")}

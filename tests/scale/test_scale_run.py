@@ -15,7 +15,7 @@ from carom.recordings import Recordings, Trajectory, write
 from carom.recordings.starts import matrices
 from carom.scale import Trajectories, Variation, calibration, cubes, dropped, load, recorded, scale, toss
 from carom.scale.sources import CUBES, TOSS
-from carom.scenes.free import FREE
+from carom.scenes.parameters import FREE
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
 

@@ -8,19 +8,16 @@ import pytest
 
 from carom.core.errors import SceneError
 from carom.scenes.free import (
-    FREE,
     LONGEST_STEP,
-    TABLE_II,
     FreeScene,
     calibrated,
     cubes_scene,
-    free_parameters,
     free_spec,
     inertia_of,
-    resolved,
     timestep,
     toss_scene,
 )
+from carom.scenes.parameters import FREE, TABLE_II, free_parameters, resolved
 from carom.scenes.shapes import Body, Shape
 
 

@@ -9,12 +9,13 @@ import mujoco
 import numpy as np
 
 from carom.bench.simulated_tosses import toss
-from carom.engines.mujoco.bodies import FreeMotion, turned_back
+from carom.engines.mujoco.bodies import FreeMotion
+from carom.engines.mujoco.layout import turned_back
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, equation_1
 from carom.identify.tosses.search import search
-from carom.scenes.free import free_parameters, resolved, timestep
-from carom.scenes.parameters import Parameter
+from carom.scenes.free import timestep
+from carom.scenes.parameters import Parameter, free_parameters, resolved
 from carom.state import Array
 
 TRUTH = {"friction": 0.18, "stiffness": 40_000.0, "damping": 250.0, "inertia_scale": 1.3}

@@ -15,7 +15,7 @@ from carom.core.work import Checkpoint, Rows, run_pieces
 from carom.identify.result import CONFIDENCE
 from carom.identify.tosses.result import identify_motions
 from carom.identify.tosses.search import RECIPE
-from carom.scenes.free import FREE
+from carom.scenes.parameters import FREE
 
 TOSSES = 8
 NEAR = 0.05  #: relative error that counts as found

@@ -14,7 +14,8 @@ from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.tosses.recorded import Motions, motions_of
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Ground, Recordings, Trajectory
-from carom.scenes.free import free_parameters, toss_scene
+from carom.scenes.free import toss_scene
+from carom.scenes.parameters import free_parameters
 
 RATE = 148.0  #: [1/s] of the tracker
 SAMPLES = 110

@@ -24,7 +24,7 @@ from carom.identify.tosses.result import identify_motions
 from carom.identify.tosses.search import RECIPE, default_names
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import read
-from carom.scenes.free import FREE, TABLE_II
+from carom.scenes.parameters import FREE, TABLE_II
 
 FITS = (3, 8)
 TESTED = 100

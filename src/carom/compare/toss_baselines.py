@@ -21,7 +21,8 @@ from carom.core.progress import Progress
 from carom.engines.brax import PIPELINES, BraxFree, brax_parameters, first_states
 from carom.engines.mujoco.bodies import FreeBatch, FreeEngine, FreeMotion
 from carom.identify.tosses.recorded import Motions, equation_1
-from carom.scenes.free import FREE, TABLE_II, FreeScene, free_parameters
+from carom.scenes.free import FreeScene
+from carom.scenes.parameters import FREE, TABLE_II, free_parameters
 
 POPULATION = 12  #: candidates of one generation, simulated in one call
 #: of one fit: on eight tosses and one core, a generation takes 0.2 s (spring), 0.7 s (positional), 4 s (generalized)

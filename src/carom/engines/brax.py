@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.engines.contract import Validation
 from carom.engines.mjx.load import float64
-from carom.engines.mujoco.bodies import FreeMotion, FreeStarts, turned_back
-from carom.scenes.free import FREE, TABLE_II, FreeScene, free_spec, timestep
-from carom.scenes.parameters import Parameter
+from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
+from carom.engines.mujoco.layout import turned_back
+from carom.scenes.free import FreeScene, free_spec, timestep
+from carom.scenes.parameters import FREE, TABLE_II, Parameter
 from carom.state import Array
 
 PIPELINES = ("generalized", "positional", "spring")

@@ -1,32 +1,25 @@
-"""The Simulator contract: one signature for every engine, batch first.
+"""The contract of engines: one for all of them, batch first.
 
-Planners, environments, benchmarks and the loop take any Simulator; none of them knows which engine runs. One bad
-rollout gets a status and never stops the batch.
+An engine is opened at states of a scene with values of its parameters, and then stepped with controls or rolled out.
+Planners, environments, benchmarks and the loop take any engine; none of them knows which one runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, unknown_name
+from carom.scenes.scene import Scene
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Strikes
+from carom.state import Array, Contacts, Motion, SceneState, Strikes
+from carom.state import Status as Status
 
 REST_SPEED = 2e-3  #: [m/s] of the target, spin times radius of gyration included, below which it is at rest
-
-
-class Status(IntEnum):
-    """How a rollout ended."""
-
-    AT_REST = 0  #: the target was struck and came to rest
-    MOVING = 1  #: it was struck and still moves at the end
-    MISSED = 2  #: nothing touched it
-    FAILED = 3  #: the engine gave up, or its numbers are not finite
 
 
 @dataclass(frozen=True)
@@ -65,8 +58,56 @@ class Validation:
         return not self.cannot
 
 
-class Simulator(Protocol):
-    """An engine that rolls out strikes of one scene."""
+class Run(Protocol):
+    """N scenes on their way: stepped in a closed loop, or rolled out to their end."""
+
+    @property
+    def state(self) -> SceneState:
+        """Where everything is now."""
+        ...
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """How each row is doing [N], as `Status`."""
+        ...
+
+    def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
+        """Advance all rows by `duration` [s] with these controls [N, U], held; gives the state then."""
+        ...
+
+    def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
+        """Advance by `duration` [s] (a number, or [N]) and keep `frames` instants, first and last included.
+
+        `controls` [N, K, U] are each held for duration/K.
+        """
+        ...
+
+    def contacts(self) -> Contacts:
+        """What touches what; an engine that cannot tell says so."""
+        ...
+
+
+class Engine(Protocol):
+    """Physics for one scene. All of them pass the suite in tests/engines/test_contract.py.
+
+    `values` are parameters by name, each a number or one for each row [N]; what is not given has its default. An empty
+    batch is fine. A row that cannot be simulated is marked as failed and never stops or changes another.
+    """
+
+    @property
+    def scene(self) -> Scene: ...
+
+    def validate(self, scene: Scene) -> Validation:
+        """Name what this engine would ignore in a scene, or cannot do."""
+        ...
+
+    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> Run:
+        """Begin at these states, which may be in contact."""
+        ...
+
+
+class Simulator(Engine, Protocol):
+    """An engine of strikes, with the planar way in that planners and environments take."""
 
     @property
     def scene(self) -> StrikeScene: ...
@@ -82,13 +123,9 @@ class Simulator(Protocol):
         """
         ...
 
-    def validate(self, scene: StrikeScene) -> Validation:
-        """Name what this engine would ignore in a scene, or cannot do."""
-        ...
-
 
 def frame_times(duration: ArrayLike, count: int, frames: int) -> Array:
-    """Instants at which a rollout is kept [N, F] [s]; refuses durations that are none."""
+    """Instants at which a rollout is kept [N, F] [s]; refuses durations that are not positive numbers."""
     given = np.asarray(duration, dtype=np.float64)
     fits = given.shape in ((), (count,))
     lasting = np.broadcast_to(given if fits else np.nan, (count,))
@@ -133,3 +170,30 @@ def control_array(controls: ArrayLike | None, count: int) -> Array | None:
     if not np.isfinite(array).all():
         raise CaromError("controls: expected finite velocities [m/s, m/s, rad/s]")
     return array
+
+
+def held_controls(controls: ArrayLike | None, count: int, width: int, *, several: bool) -> Array | None:
+    """Controls as an array [N, K, U], K = 1 unless `several`, or None; refuses other shapes and numbers."""
+    if controls is None:
+        return None
+    array = np.asarray(controls, dtype=np.float64)
+    wanted = f"({count}, K, {width})" if several else f"({count}, {width})"
+    array = array if several or array.ndim != 2 else array[:, None]
+    if array.ndim != 3 or array.shape[0] != count or array.shape[2] != width or not array.shape[1]:
+        raise CaromError(f"controls: expected an array of shape {wanted}, got {np.shape(controls)}")
+    if not np.isfinite(array).all():
+        raise CaromError("controls: expected finite numbers")
+    return array
+
+
+def row_values(values: Mapping[str, ArrayLike] | None, count: int, known: Sequence[str]) -> dict[str, Array]:
+    """Values of parameters by name as arrays [N]; refuses unknown names and other shapes."""
+    found: dict[str, Array] = {}
+    for name, value in (values or {}).items():
+        if name not in known:
+            raise CaromError(unknown_name("parameter of this engine", name, known))
+        array = np.asarray(value, dtype=np.float64)
+        if array.shape not in ((), (count,)) or not np.isfinite(array).all():
+            raise CaromError(f"parameter '{name}': expected a finite number, or {count} of them, got {array}")
+        found[name] = np.broadcast_to(array, (count,)).copy()
+    return found

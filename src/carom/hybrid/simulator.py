@@ -23,16 +23,19 @@ from carom.engines.contract import (
     Validation,
     control_array,
     frame_times,
+    row_values,
     with_failed,
     without_bad_rows,
 )
 from carom.engines.mujoco.collide import FAILED, Collider
-from carom.engines.mujoco.strikes import MujocoSimulator, joined, taken
+from carom.engines.mujoco.strikes import MujocoSimulator, joined, not_a_strike, taken
+from carom.engines.planar import StrikeRun, strikes_of
 from carom.engines.slider import CHUNK, at_times
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.stepped import Stepped
+from carom.scenes.scene import Scene
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Strikes, rotate
+from carom.state import Array, SceneState, Strikes, rotate
 
 SLIDING = ("slider", "mujoco")
 
@@ -61,8 +64,10 @@ class HybridSimulator:
     def scene(self) -> StrikeScene:
         return self.impact.scene
 
-    def validate(self, scene: StrikeScene) -> Validation:
+    def validate(self, scene: Scene) -> Validation:
         """The learned impact belongs to one scene."""
+        if not isinstance(scene, StrikeScene):
+            return Validation(cannot=(not_a_strike(scene),))
         if scene.signature() != self.scene.signature():
             return Validation(cannot=(f"its impact model was made for scene '{self.scene.name}', not '{scene.name}'",))
         return self.engine.validate(scene) if self.sliding == "mujoco" else Validation()
@@ -82,6 +87,18 @@ class HybridSimulator:
                 parts.append((rows, run(initial[rows], times[rows], None if orders is None else orders[rows])))
         order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
         return with_failed(taken(joined([part for _, part in parts]), order), bad)
+
+    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> StrikeRun:
+        """See `Engine`; the impact is learned, so that there are no parameters to give."""
+        row_values(values, len(start), ())
+        if self.sliding == "mujoco":
+            return self.engine.open(start)
+        strikes = strikes_of(self.scene, start)
+        good, bad = without_bad_rows(strikes)
+        stepping = Stepped(self, good, np.full((len(good), 1), np.inf), None) if len(good) else None
+        if stepping is not None:
+            stepping.target[bad] = np.nan
+        return StrikeRun(self.scene, strikes, stepping, self.rollout)
 
     def _step_by_step(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
         return Stepped(self, initial, times, orders).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 
 from carom.engines.approach import speed_of, time_to_touch
 from carom.engines.contact_frames import contact_frames
-from carom.engines.contract import REST_SPEED, Rollout, Status
-from carom.state import Array, Strikes, rotate
+from carom.engines.contract import REST_SPEED, Rollout
+from carom.engines.mujoco.strike_run import MujocoStrikes
+from carom.state import Array, Status, Strikes, rotate
 
 if TYPE_CHECKING:
     from carom.hybrid.simulator import HybridSimulator
@@ -38,6 +40,8 @@ class Stepped:
             kept[:, 0] = value
         self.handed_at = np.zeros(count)  # when MuJoCo took over [s]
         self.hold = np.zeros(count)  # how long a struck target still stands [s]
+        self.clock = 0.0  # [s] when stepped bit by bit
+        self.in_mujoco: list[tuple[NDArray[np.int64], MujocoStrikes]] = []  # strikes handed over then, one by one
 
     def run(self) -> Rollout:
         """Step until the last duration is over; strikes handed to MuJoCo go on there."""
@@ -50,12 +54,61 @@ class Stepped:
                 break
             self._follow(active, start)
             before = [column[active].copy() for column in (self.target, self.velocity, self.striker)]
-            slow = self._advance(active, start)
+            slow = self._advance(active, start, STEP)
             self._keep(active, start, end, before)
             handed[slow] = True
         if handed.any():
             self._hand_over(np.flatnonzero(handed))
         return self._rollout()
+
+    @property
+    def now(self) -> Strikes:
+        """Where they are."""
+        return self._state(np.arange(len(self.target)))
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """How they are doing [N]."""
+        status = self._ends(self.target, self.velocity)
+        for rows, engine in self.in_mujoco:
+            status[rows] = engine.status
+        return status
+
+    def advance(self, duration: float, orders: Array | None) -> None:
+        """Go on for `duration` [s]; strikers follow orders [N, 3], or keep their velocity until they have struck."""
+        self.controls = None if orders is None else orders[:, None]
+        rows = np.setdiff1d(np.flatnonzero(np.isfinite(self.target).all(axis=1)), self._handed())
+        left = duration
+        while left > 1e-12:
+            step = min(STEP, left)
+            self._follow(rows, 0.0)
+            slow = self._advance(rows, self.clock, step)
+            self._go_on_in_mujoco(step, orders)
+            if len(slow):
+                self._open_in_mujoco(slow, orders, self.clock + step - self.handed_at[slow])
+                rows = np.setdiff1d(rows, slow)
+            self.clock, left = self.clock + step, left - step
+
+    def _handed(self) -> NDArray[np.int64]:
+        return np.concatenate([np.zeros(0, dtype=np.int64), *(rows for rows, _ in self.in_mujoco)])
+
+    def _open_in_mujoco(self, rows: NDArray[np.int64], orders: Array | None, late: Array) -> None:
+        """Hand strikes over for good, each `late` [s] behind the clock."""
+        for i, row in enumerate(rows):
+            engine = deepcopy(self.owner.engine)
+            own, times = self._state(rows[i : i + 1]), np.full((1, 1), np.inf)
+            self.in_mujoco.append((np.array([row]), MujocoStrikes(engine, own, times, None)))
+            self._read_mujoco(*self.in_mujoco[-1], float(late[i]), orders)
+
+    def _go_on_in_mujoco(self, step: float, orders: Array | None) -> None:
+        for rows, engine in self.in_mujoco:
+            self._read_mujoco(rows, engine, step, orders)
+
+    def _read_mujoco(self, rows: NDArray[np.int64], engine: MujocoStrikes, step: float, orders: Array | None) -> None:
+        engine.advance(step, None if orders is None else orders[rows])
+        now = engine.now
+        self.target[rows], self.velocity[rows] = now.target_pose, now.target_velocity
+        self.striker[rows], self.striking[rows] = now.striker_pose, now.striker_velocity
 
     def _state(self, rows: NDArray[np.int64]) -> Strikes:
         columns = (self.target, self.velocity, self.striker, self.striking, self.posture)
@@ -67,15 +120,15 @@ class Stepped:
             which = np.clip(share.astype(np.int64), 0, self.controls.shape[1] - 1)
             self.striking[rows] = self.controls[rows, which]
 
-    def _advance(self, rows: NDArray[np.int64], start: float) -> NDArray[np.int64]:
-        """One step of these; returns those whose contact the learned impact does not cover."""
+    def _advance(self, rows: NDArray[np.int64], start: float, step: float) -> NDArray[np.int64]:
+        """One step [s] of these; returns those whose contact the learned impact does not cover."""
         state = self._state(rows)
         reached = np.where(self.gone[rows], np.inf, time_to_touch(self.scene, state))
         reached[~self._closing(state, reached)] = np.inf
-        meets = reached < STEP
+        meets = reached < step
         met = rows[meets]
         unknown = np.zeros(0, dtype=np.int64)
-        rest_of_step = np.full(len(rows), STEP)
+        rest_of_step = np.full(len(rows), step)
         if len(met):
             self._move(met, reached[meets])
             post, known, guarded = self.owner.impact.outcome(self._state(met))
@@ -152,12 +205,17 @@ class Stepped:
         self.impacts[rows] += again
         self.from_engine[rows] += again
 
-    def _rollout(self) -> Rollout:
-        pose, velocity, striker = self.kept
-        slow = speed_of(self.scene, velocity[:, -1]) < REST_SPEED
+    def _ends(self, pose: Array, velocity: Array) -> NDArray[np.int8]:
+        """How strikes end [N], from poses [N, ...] and last velocities [N, 3] of their targets."""
+        slow = speed_of(self.scene, velocity) < REST_SPEED
         status = np.where(slow, Status.AT_REST, Status.MOVING).astype(np.int8)
         status[self.impacts == 0] = Status.MISSED
-        status[~np.isfinite(pose).all(axis=(1, 2))] = Status.FAILED
+        status[~np.isfinite(pose).all(axis=1)] = Status.FAILED
+        return status
+
+    def _rollout(self) -> Rollout:
+        pose, velocity, striker = self.kept
+        status = self._ends(pose.reshape(len(pose), -1), velocity[:, -1])
         return Rollout(
             self.times,
             pose,

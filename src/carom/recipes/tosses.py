@@ -22,7 +22,7 @@ from carom.identify.tosses.search import METHODS
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Recordings, scene_of
 from carom.recordings.impacts.ground import is_tossed
-from carom.scenes.free import FREE, TABLE_II
+from carom.scenes.parameters import FREE, TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
 TESTED = 100  #: at most

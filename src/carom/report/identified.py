@@ -17,8 +17,7 @@ from carom.identify.tosses.recorded import Motions, frame_errors, trajectory_err
 from carom.report.figures import ParameterInterval, parameter_intervals
 from carom.report.page import Figure, Section, Table, Text, write_report
 from carom.report.style import GREY, INK, ORANGE, SOFT, styled
-from carom.scenes.free import FREE
-from carom.scenes.parameters import KNOWN
+from carom.scenes.parameters import FREE, KNOWN
 from carom.state import Array
 
 SHOWN = 4  #: recordings whose motion is drawn, from the best to the worst

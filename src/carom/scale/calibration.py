@@ -10,8 +10,7 @@ import numpy as np
 
 from carom.core.errors import CaromError, unknown_name
 from carom.identify.result import Estimate, read
-from carom.scenes.free import FREE, TABLE_II, free_parameters
-from carom.scenes.parameters import Parameter
+from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
 from carom.state import Array
 
 #: what is part of a body; the rest is written into the engine's contacts, ground and gravity

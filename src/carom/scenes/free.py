@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, final
 
 import mujoco
 import numpy as np
 
-from carom.core.errors import SceneError, unknown_name
-from carom.scenes.parameters import Parameter
+from carom.core.errors import SceneError
+from carom.scenes.free_writing import centres, pad_size, write_bodies, write_contacts, write_sizes
+from carom.scenes.parameters import FACE, FREE, PARAMETERS, contact_values
+from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape, load_mesh
 from carom.state import Array
 
 LONGEST_STEP = 0.0009  #: [s] of the engine; a hard contact lasts a few milliseconds
-PAD_HEIGHT, PAD_INSET = 0.0025, 0.08  #: of a face that rubs unlike its edges: how far it stands out, and ends, per side
 SOLID = ("box", "sphere", "cylinder", "disc", "mesh")  #: shapes that a free body can have
 
 
+@final
 @dataclass(frozen=True)
-class FreeScene:
+class FreeScene(Scene):
     """Bodies that move freely, over level ground or (`planar`) over an air table that they never leave.
 
     >>> scene = toss_scene()
@@ -49,6 +52,41 @@ class FreeScene:
         """The positional scale w_i of each body in Eq. 1 [B] [m]: its mean extent, or the diameter of a round one."""
         return np.array([float(np.mean(_across(b.shape))) for b in self.bodies if b.shape is not None])
 
+    def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
+        """See `Scene`; faces get pads of their own, and contacts more friction, where the parameters want it."""
+        condim = 6 if "rolling_friction" in parameters else 4 if "torsional_friction" in parameters else 3
+        return free_spec(self, step=step or LONGEST_STEP, condim=condim, pads="face_friction" in parameters)
+
+    def write(self, batch: Any, values: Mapping[str, Array]) -> None:
+        """See `Scene`."""
+        odd = next((name for name in values if name not in FREE), None)
+        if odd is not None:
+            raise SceneError(f"parameter '{odd}' has no meaning for free bodies; they take: {', '.join(FREE)}")
+        write_contacts(batch, values)
+        write_bodies(self, batch, values, centres(batch.model, len(self.bodies), values, batch.nsim))
+        if {"length_scale", "edge_radius"} & values.keys():
+            ones = np.ones(batch.nsim)
+            write_sizes(self, batch, values.get("length_scale", ones), values.get("edge_radius", 0 * ones))
+
+    def spec_with(self, values: Mapping[str, float], *, step: float | None = None) -> mujoco.MjSpec:
+        """The scene's MJCF with these parameters written in, as MuJoCo opens it."""
+        spec = calibrated(self, values).spec(step=step, parameters=tuple(values))
+        for name, value in contact_values(values).items():
+            write = PARAMETERS[name].write
+            if write is not None:
+                write.into_spec(spec, value)
+        if {"tilt_x", "tilt_y"} & values.keys():
+            lean = np.array([1.0, -values.get("tilt_y", 0.0) / 2, values.get("tilt_x", 0.0) / 2, 0.0])
+            spec.geom("ground").quat = lean / np.linalg.norm(lean)
+        if radius := values.get("edge_radius", 0.0):
+            for body in self.bodies:
+                if body.shape is not None and body.shape.kind == "box":
+                    spec.geom(body.name).size = np.asarray(spec.geom(body.name).size) - radius
+            for pair in spec.pairs:
+                if FACE not in pair.name:
+                    pair.margin = radius * (1.0 if "ground-" in pair.name else 2.0)
+        return spec
+
 
 def extents(shape: Shape) -> Array:
     """Full lengths of a shape along its own x, y and z [3] [m]."""
@@ -76,68 +114,6 @@ def cubes_scene(count: int = 1, side: float = 0.1, mass: float = 0.37) -> FreeSc
     shape = Shape("box", size=(side, side, side))
     others = [Body(f"cube_{i}", "target", shape, mass=mass) for i in range(1, count + 1)]
     return FreeScene("cubes", (Body("pushed", "striker", shape, mass=mass), *others))
-
-
-def _p(name: str, unit: str, low: float, high: float, default: float, log: bool, about: str) -> tuple[str, Parameter]:
-    return name, Parameter(name, unit, low, high, default, log, about)
-
-
-#: What can be identified from whole trajectories. Bounds of the first eight: Table II of the few-shot paper.
-FREE: Mapping[str, Parameter] = dict(
-    (
-        _p("friction", "1", 0.0, 1.0, 0.3, False, "mu: sliding friction of every contact"),
-        _p("face_friction", "1", 0.0, 1.0, 0.3, False, "friction of a box that lies on a face; `friction`: of edges"),
-        _p("time_constant", "s", 0.001, 0.1, 0.02, True, "solref: time constant of a contact"),
-        _p("damping_ratio", "1", 0.1, 10.0, 1.0, True, "solref: damping ratio of a contact"),
-        _p("impedance_least", "1", 0.9, 0.95, 0.9, False, "solimp: d_0"),
-        _p("impedance_most", "1", 0.95, 0.99, 0.95, False, "solimp: d_width"),
-        _p("impedance_width", "m", 0.0001, 0.01, 0.001, True, "solimp: width"),
-        _p("impedance_midpoint", "1", 0.001, 0.1, 0.05, True, "solimp: midpoint"),
-        _p("impedance_power", "1", 1.0, 5.0, 2.0, False, "solimp: power"),
-        _p("stiffness", "1/s^2", 200.0, 300_000.0, 20_000.0, True, "direct solref: stiffness over effective mass"),
-        _p("damping", "1/s", 2.0, 3000.0, 200.0, True, "direct solref: damping over effective mass"),
-        _p("torsional_friction", "m", 1e-5, 0.05, 0.005, True, "friction against spin about a contact's normal"),
-        _p("rolling_friction", "m", 1e-6, 0.01, 0.0001, True, "friction against rolling"),
-        _p("mass_scale", "1", 0.5, 2.0, 1.0, True, "mass over the declared one"),
-        _p("inertia_scale", "1", 0.5, 2.0, 1.0, True, "inertia over the declared one"),
-        _p("com_x", "m", -0.01, 0.01, 0.0, False, "centre of mass against the declared one, along the body's x"),
-        _p("com_y", "m", -0.01, 0.01, 0.0, False, "centre of mass against the declared one, along the body's y"),
-        _p("com_z", "m", -0.01, 0.01, 0.0, False, "centre of mass against the declared one, along the body's z"),
-        _p("com_offset", "m", 0.0, 0.012, 0.0, False, "centre of mass from the middle, towards one of the faces"),
-        _p("length_scale", "1", 0.9, 1.1, 1.0, False, "recorded lengths over real ones"),
-        _p("gravity", "m/s^2", 9.2, 10.2, 9.81, False, "free fall as recorded"),
-        _p("tilt_x", "rad", -0.03, 0.03, 0.0, False, "lean of the ground's normal towards x"),
-        _p("tilt_y", "rad", -0.03, 0.03, 0.0, False, "lean of the ground's normal towards y"),
-        _p("edge_radius", "m", 1e-5, 0.012, 1e-5, False, "rounding of the edges of boxes"),
-    )
-)
-TABLE_II = (
-    "friction",
-    "time_constant",
-    "damping_ratio",
-    "impedance_least",
-    "impedance_most",
-    "impedance_width",
-    "impedance_midpoint",
-    "impedance_power",
-)
-DIRECT = ("friction", "stiffness", "damping")  #: contact in the direct form of solref
-
-
-def free_parameters(names: Sequence[str]) -> tuple[Parameter, ...]:
-    """The parameters of these names; raises for an unknown one and for both forms of solref at once."""
-    for name in names:
-        if name not in FREE:
-            raise SceneError(unknown_name("parameter", name, FREE))
-    if {"stiffness", "damping"} & set(names) and {"time_constant", "damping_ratio"} & set(names):
-        raise SceneError("stiffness and damping are one form of solref, time_constant and damping_ratio the other")
-    return tuple(FREE[name] for name in names)
-
-
-def resolved(parameters: Sequence[Parameter], step: float) -> tuple[Parameter, ...]:
-    """The parameters with bounds that an engine's step [s] resolves: contacts harder than that gain energy."""
-    most = {"damping": 1.0 / step, "stiffness": (0.5 / step) ** 2}
-    return tuple(replace(p, high=min(p.high, most.get(p.name, p.high))) for p in parameters)
 
 
 def timestep(period: float) -> float:
@@ -192,13 +168,6 @@ def _add_pads(spec: mujoco.MjSpec, body: Body) -> list[str]:
         spec.body(body.name).add_geom(name=pad, type=kind, size=size, mass=0, contype=0, conaffinity=0, group=3)
         names.append(pad)
     return names
-
-
-def pad_size(half: Array, axis: int) -> Array:
-    """Half lengths [..., 3] of the slab that ends in a box's two faces across an axis, from its own half lengths."""
-    size = np.asarray(half) * (1 - 2 * PAD_INSET)
-    size[..., axis] = np.asarray(half)[..., axis] * (1 + 2 * PAD_HEIGHT)
-    return np.asarray(size)
 
 
 def _add_body(spec: mujoco.MjSpec, scene: FreeScene, body: Body) -> None:

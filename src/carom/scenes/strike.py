@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.outline import Outline
-from carom.scenes.parameters import Parameter, known, with_bounds
+from carom.scenes.parameters import PARAMETERS, Parameter, contact_values, known, with_bounds
+from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape
+from carom.state import Array
+
+if TYPE_CHECKING:
+    import mujoco
 
 KINEMATIC_MASS = 1000.0  #: [kg] a striker held by a stiff arm: so heavy that no target slows it
 #: Contact parameters of each teacher: MuJoCo's are Table I of CLASH.
@@ -52,8 +57,9 @@ class Striker:
         return self.radius is None
 
 
+@final
 @dataclass(frozen=True)
-class StrikeScene:
+class StrikeScene(Scene):
     """A target at rest on the ground and a striker: everything the impact depends on, with its ranges."""
 
     name: str
@@ -112,6 +118,39 @@ class StrikeScene:
         contact = tuple(override.get(name, known(name)) for name in TEACHERS[teacher])
         skip = {"striker_inertia"} if teacher == "mujoco" else set()
         return contact + tuple(p for p in self.unknown if p.name not in skip)
+
+    def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
+        """See `Scene`; a free `target` on a `ground` plane, and a `striker` on two slides and a hinge."""
+        from carom.scenes.mjcf import strike_spec  # here: MuJoCo is slow to import, most scenes don't need it
+
+        spec = strike_spec(self)
+        if step is not None:
+            spec.option.timestep = step
+        return spec
+
+    def write(self, batch: Any, values: Mapping[str, Array]) -> None:
+        """See `Scene`. Where the face is (`face_tilt`, `face_offset`) is part of the strikes, not of the model."""
+        model = batch.model
+        target, striker = model.body("target").id, model.body("striker").id
+        for name, value in contact_values(values).items():
+            write = PARAMETERS[name].write
+            if write is not None:
+                write.into_batch(batch, value)
+        batch.expand("body_ipos")[:, target, :2] = self.mass_centres(values, batch.nsim)
+        if "striker_mass" in values:
+            batch.expand("body_mass")[:, striker] = values["striker_mass"]
+        if "face_width" in values:
+            geom = model.geom("striker").id
+            batch.expand("geom_size")[:, geom, 1] = values["face_width"] / 2
+            size = batch.expand("geom_size")[:, geom]
+            batch.expand("geom_rbound")[:, geom] = np.linalg.norm(size, axis=-1)
+
+    def mass_centres(self, values: Mapping[str, Array], count: int) -> Array:
+        """Centres of mass in the target's frame [N, 2] [m]."""
+        com = np.broadcast_to(self.target.planar_com, (count, 2)).copy()
+        for i, name in enumerate(("com_x", "com_y")):
+            com[:, i] += values.get(name, 0.0)
+        return com
 
     def signature(self) -> dict[str, Any]:
         """What a model made for this scene depends on, for its header and for refusing other scenes."""

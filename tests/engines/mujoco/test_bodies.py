@@ -7,15 +7,16 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from free_recordings import starts_of_tosses
 from scipy.spatial.transform import Rotation
 
 from carom.core.errors import SceneError
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts, Keep, turned_back
+from carom.engines.mujoco.bodies import FreeBatch, FreeStarts, Keep
+from carom.engines.mujoco.layout import turned_back
 from carom.identify.tosses.result import contact_character
-from carom.scenes.free import FREE, FreeScene, free_parameters, toss_scene
-from carom.scenes.parameters import Parameter
+from carom.scenes.free import FreeScene, toss_scene
+from carom.scenes.parameters import FREE, Parameter, free_parameters
 from carom.scenes.shapes import Body, Shape
-from free_recordings import starts_of_tosses
 
 PERIOD = 0.01
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])

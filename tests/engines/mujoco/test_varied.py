@@ -12,7 +12,8 @@ import trimesh
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts
 from carom.engines.mujoco.varied import VariedBatch, principal_frame
 from carom.scale.draws import Draw, apart, calibrated_solid, matrix, random_turn
-from carom.scenes.free import FreeScene, free_parameters, free_spec
+from carom.scenes.free import FreeScene, free_spec
+from carom.scenes.parameters import free_parameters
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.solids import Solid, Variation, inertia_from, mesh_template, moments_from, solid_of, template_of
 

@@ -25,7 +25,8 @@ from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.result import MotionModel
 from carom.learn.impact.sample import sample_strikes
 from carom.recordings import Recordings, Trajectory, write
-from carom.scenes.free import FREE, FreeScene, free_parameters
+from carom.scenes.free import FreeScene
+from carom.scenes.parameters import FREE, free_parameters
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Array, Impacts, Strikes

@@ -10,7 +10,8 @@ import numpy as np
 
 from carom.engines.approach import touching
 from carom.engines.mjx.load import put
-from carom.engines.mujoco.collide import CLEARANCE, QUIET_STEPS, Collider
+from carom.engines.mujoco.collide import CLEARANCE, Collider
+from carom.engines.over import QUIET_STEPS, READ_STEPS
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes, rotate
@@ -76,8 +77,7 @@ def outcomes_and_slopes(
             touch = near.any() & (quiet < QUIET_STEPS)
             quiet = jnp.where(touch, 0, jnp.where(met, quiet + 1, quiet))
             met = met | touch
-            # read while touching and once after, so that it is the one at separation
-            post = jnp.where(met & (quiet <= 1), velocity(d), post)
+            post = jnp.where(met & (quiet <= READ_STEPS), velocity(d), post)
             return (d, post, quiet, met), None
 
         start = data.replace(qpos=qpos, qvel=qvel)

@@ -18,15 +18,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError
 from carom.engines.approach import face_pose
-from carom.engines.contract import REST_SPEED, Rollout, Status, Validation, control_array, frame_times
+from carom.engines.contract import (
+    REST_SPEED,
+    Rollout,
+    Validation,
+    control_array,
+    frame_times,
+    row_values,
+    with_failed,
+    without_bad_rows,
+)
 from carom.engines.mjx.load import float64, load, put
-from carom.engines.mujoco.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS, Collider
+from carom.engines.mujoco.collide import Collider
 from carom.engines.mujoco.strike_run import OFF
-from carom.engines.mujoco.strikes import joined
+from carom.engines.mujoco.strikes import joined, not_a_strike, nothing
+from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
+from carom.engines.planar import StrikeRun, strikes_of
 from carom.scenes.mjcf import strike_spec
+from carom.scenes.scene import Scene
 from carom.scenes.simplify import simplified
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Strikes, rotate
+from carom.state import Array, SceneState, Status, Strikes, cross, rotate
 
 CHUNK = 512  #: most strikes that share one program
 CORNERS = 20  #: of a target's outline: MJX chooses contact points badly on faces with more
@@ -70,8 +82,10 @@ class MjxSimulator:
     def scene(self) -> StrikeScene:
         return self._scene
 
-    def validate(self, scene: StrikeScene) -> Validation:
+    def validate(self, scene: Scene) -> Validation:
         """Name what only the analytic teacher knows, and where MJX's contacts are not MuJoCo's."""
+        if not isinstance(scene, StrikeScene):
+            return Validation(cannot=(not_a_strike(scene),))
         own = {p.name for p in scene.parameters("mujoco")}
         ignored = [f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own]
         if self.pyramidal:
@@ -91,15 +105,23 @@ class MjxSimulator:
         self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
     ) -> Rollout:
         """See `Simulator`."""
-        if not len(initial):
-            raise CaromError("initial: expected one strike or more, got none")
         times = frame_times(duration, len(initial), frames)
         orders = control_array(controls, len(initial))
+        if not len(initial):
+            return nothing(times)
+        initial, bad = without_bad_rows(initial)
         parts = []
         for low in range(0, len(initial), CHUNK):
             rows = slice(low, low + CHUNK)
             parts.append(self._run(initial[rows], times[rows], None if orders is None else orders[rows]))
-        return joined(parts)
+        return with_failed(joined(parts), bad)
+
+    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> StrikeRun:
+        """See `Engine`; parameters are those that the simulator was made with."""
+        row_values(values, len(start), ())
+        strikes = strikes_of(self._scene, start)
+        good, bad = without_bad_rows(strikes)
+        return StrikeRun(self._scene, strikes, _Stepped(self, good, bad) if len(good) else None, self.rollout)
 
     def _run(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
         """One batch, block by block, until every target rests or its time is over."""
@@ -156,6 +178,47 @@ class MjxSimulator:
             no,
         )
         return _Fixed(arm, speed, facing, ends, np.full(count, led)), now
+
+
+@final
+class _Stepped:
+    """Strikes advanced bit by bit."""
+
+    def __init__(self, owner: MjxSimulator, initial: Strikes, bad: NDArray[np.bool_]) -> None:
+        self.owner, self.count, self.bad, self.posture = owner, len(initial), bad, initial.posture
+        rows = np.minimum(np.arange(1 << (self.count - 1).bit_length()), self.count - 1)
+        self.fixed, self.row = owner._start(initial[rows], np.zeros(len(rows), dtype=np.int64), led=False)
+        self.rows, self.done, self.clock = rows, 0, 0.0
+
+    @property
+    def now(self) -> Strikes:
+        """Where they are."""
+        seen = _seen(self.fixed, _Row(*(np.asarray(column) for column in self.row)), self.owner.scene)[: self.count]
+        qpos, u = (np.array(column)[: self.count] for column in (self.row.qpos, self.row.qvel[:, 6:9]))
+        u[:, :2] -= cross(u[:, 2], rotate(self.fixed.arm[: self.count], qpos[:, 9]))
+        return Strikes(seen[:, :3], seen[:, 3:6], seen[:, 6:], u, self.posture)
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """How they are doing [N]."""
+        first, slow, qpos = (np.asarray(c)[: self.count] for c in (self.row.first, self.row.slow, self.row.qpos))
+        failed = self.bad | ~np.isfinite(qpos).all(axis=1)
+        status = np.where(first < 0, Status.MISSED, np.where(slow, Status.AT_REST, Status.MOVING))
+        return np.where(failed, Status.FAILED, status).astype(np.int8)
+
+    def advance(self, duration: float, orders: Array | None) -> None:
+        """Go on for `duration` [s]; strikers follow orders [N, 3], or keep their velocity until they have struck."""
+        owner, led = self.owner, np.full(len(self.rows), orders is not None)
+        self.clock += duration
+        until = round(self.clock / float(owner.model.opt.timestep))
+        held = np.zeros((self.count, 3)) if orders is None else orders
+        order = np.repeat(held[self.rows, None], BLOCK, axis=1)
+        with float64(owner._jax):
+            while self.done < until:
+                self.done = min(self.done + BLOCK, until)
+                fixed = self.fixed._replace(end=np.full(len(self.rows), self.done), led=led)
+                row, _ = owner._block(fixed, self.row, order)
+                self.row = row._replace(done=np.full(len(self.rows), self.done))
 
 
 def _reduced(scene: StrikeScene, corners: int) -> StrikeScene:
@@ -233,12 +296,11 @@ def _judged(jnp: Any, scene: StrikeScene, fixed: _Fixed, row: _Row, seen: Any, s
     last = jnp.where(met, done, row.last)
     own = (last >= 0) & ~row.gone
     velocity = seen[3:6]
-    post = jnp.where(own & (done - last <= 1) & (impacts == 1), velocity, row.post)
+    post = jnp.where(own & (done - last <= READ_STEPS) & (impacts == 1), velocity, row.post)
     change = jnp.linalg.norm((velocity - row.past[done % STEADY_STEPS]) * scale)
     past = row.past.at[done % STEADY_STEPS].set(jnp.where(own, velocity, row.past[done % STEADY_STEPS]))
-    since = done - first
-    steady = met & (since >= 2 * STEADY_STEPS) & (change < STEADY_SHARE * fixed.speed)
-    over = own & ((done - last >= QUIET_STEPS) | steady | (since * step > HORIZON)) & ~fixed.led
+    _, ended = contact_over(done - first, done - last, met, change, fixed.speed, timestep=step)
+    over = own & ended & ~fixed.led
     qvel = row.qvel.at[6:9].set(jnp.where(over, 0.0, row.qvel[6:9]))
     slow = jnp.linalg.norm(velocity * scale) < REST_SPEED
     gone = row.gone | over

@@ -12,16 +12,15 @@ from mujoco.batch import Batch
 
 from carom.core.errors import SceneError
 from carom.engines.approach import face_pose, touching
-from carom.scenes.mjcf import strike_spec
-from carom.scenes.parameters import Parameter
+from carom.engines.mujoco.batch import ModelBatch
+from carom.engines.over import HORIZON, READ_STEPS, STEADY_STEPS, contact_over
+from carom.scenes.parameters import TABLE_I, Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes, cross, rotate
 
-HORIZON = 0.1  #: [s] a contact that lasts longer is a push, not an impact: its state then is taken as it is
-QUIET_STEPS = 3  #: steps without contact after which the bodies count as separated
-STEADY_STEPS = 15  #: steps over which the velocity of a touching target is compared with itself
-STEADY_SHARE = 0.01  #: change of velocity over those, as a share of the approach speed, below which it is a push
 CHUNK = 512  #: strikes that share one batch: more cost memory and gain nothing
+#: parameters that are no contact's: of the striker, and of where the target's mass is
+BODIES = ("striker_mass", "face_width", "face_tilt", "face_offset", "com_x", "com_y")
 CLEARANCE = 2e-5  #: [m] gap at which a strike starts
 SEPARATED, PUSHING, MISSED, FAILED = 0, 1, 2, 3  #: statuses
 
@@ -42,40 +41,28 @@ class Collider:
 
     def __init__(self, scene: StrikeScene, parameters: Sequence[Parameter], *, threads: int = 0) -> None:
         self.scene, self.parameters, self.threads = scene, tuple(parameters), threads
-        self.model = strike_spec(scene).compile()
-        self._batch: Batch | None = None
-        writable = {
-            "striker_friction",
-            "ground_friction",
-            "striker_damping",
-            "ground_damping",
-            "striker_mass",
-            "face_width",
-            "face_tilt",
-            "face_offset",
-            "com_x",
-            "com_y",
-        }
+        self.model = scene.spec().compile()
+        self._batch = ModelBatch(self.model, threads=threads)
         for p in self.parameters:
-            if p.name not in writable:
-                raise SceneError(
-                    f"parameter '{p.name}' has no meaning in MuJoCo; it takes: {', '.join(sorted(writable))}"
-                )
+            if p.name not in (*TABLE_I, *BODIES):
+                takes = sorted((*TABLE_I, *BODIES))
+                raise SceneError(f"parameter '{p.name}' has no meaning in MuJoCo; it takes: {', '.join(takes)}")
 
     def run(self, strikes: Strikes, values: Array) -> Collisions:
         """Simulate each strike with its row of `values` [N, P] until separation."""
-        start, engine = perf_counter(), 0.0
+        start, engine = perf_counter(), self._batch.seconds
         post, status = np.zeros((len(strikes), 3)), np.zeros(len(strikes), dtype=np.int8)
         for low in range(0, len(strikes), CHUNK):
             rows = slice(low, min(low + CHUNK, len(strikes)))
-            post[rows], status[rows], seconds = self._run_chunk(strikes[rows], values[rows])
-            engine += seconds
-        return Collisions(self._declared(strikes, values, post), post, status, engine, perf_counter() - start)
+            post[rows], status[rows] = self._run_chunk(strikes[rows], values[rows])
+        seconds = self._batch.seconds - engine, perf_counter() - start
+        return Collisions(self._declared(strikes, values, post), post, status, *seconds)
 
     def model_with(self, values: Array) -> mujoco.MjModel:
         """The compiled model with one set of parameters [P] written into it."""
         batch = Batch(self.model, 1, 1)
-        self._write_parameters(batch, {p.name: np.array([v]) for p, v in zip(self.parameters, values, strict=True)})
+        self.scene.write(batch, {p.name: np.array([v]) for p, v in zip(self.parameters, values, strict=True)})
+        batch.set_const()
         return batch.get_model(0)
 
     def _declared(self, strikes: Strikes, values: Array, post: Array) -> Array:
@@ -87,72 +74,39 @@ class Collider:
         arm = rotate(offset, strikes.target_pose[:, 2])
         return np.concatenate([post[:, :2] - cross(post[:, 2], arm), post[:, 2:]], axis=-1)
 
-    def _prepare(self, count: int) -> Batch:
-        if self._batch is None or self._batch.nsim != count:
-            self._batch = Batch(self.model, count, self.threads)
-            for name in ("pair_friction", "pair_solref", "body_ipos", "body_mass", "geom_size", "geom_rbound"):
-                self._batch.expand(name)
-        self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-        return self._batch
-
-    def _write_parameters(self, batch: Batch, geometry: dict[str, Array]) -> Array:
-        """Write each strike's parameters into its model; returns the centre of mass in the target's frame [N, 2]."""
-        pairs = {name: self.model.pair(name).id for name in ("striker", "ground")}
-        target, striker = self.model.body("target").id, self.model.body("striker").id
-        for name, pair in pairs.items():
-            if f"{name}_friction" in geometry:
-                batch.expand("pair_friction")[:, pair, :2] = geometry[f"{name}_friction"][:, None]
-            if f"{name}_damping" in geometry:
-                batch.expand("pair_solref")[:, pair, 1] = geometry[f"{name}_damping"]
-        com = np.broadcast_to(self.scene.target.planar_com, (batch.nsim, 2)).copy()
-        for i, name in enumerate(("com_x", "com_y")):
-            com[:, i] += geometry.get(name, 0.0)
-        batch.expand("body_ipos")[:, target, :2] = com
-        if "striker_mass" in geometry:
-            batch.expand("body_mass")[:, striker] = geometry["striker_mass"]
-        if "face_width" in geometry:
-            geom = self.model.geom("striker").id
-            batch.expand("geom_size")[:, geom, 1] = geometry["face_width"] / 2
-            size = batch.expand("geom_size")[:, geom]
-            batch.expand("geom_rbound")[:, geom] = np.linalg.norm(size, axis=-1)
-        batch.set_const()
-        return com
-
-    def _run_chunk(self, strikes: Strikes, values: Array) -> tuple[Array, np.ndarray, float]:
-        count = len(strikes)
+    def _run_chunk(self, strikes: Strikes, values: Array) -> tuple[Array, np.ndarray]:
+        count, timestep = len(strikes), self.model.opt.timestep
         geometry = {p.name: values[:, i] for i, p in enumerate(self.parameters)}
-        batch = self._prepare(count)
-        com = self._write_parameters(batch, geometry)
+        batch = self._batch.prepare(count)
+        self.scene.write(batch, geometry)
+        batch.set_const()
+        com = self.scene.mass_centres(geometry, count)
         self._write_state(batch, strikes, geometry, com)
         touch, qvel = batch.bind("sensordata")[:, 0], batch.bind("qvel")
-        seconds, active = 0.0, np.arange(count)
+        active = np.arange(count)
         last_touch, past = np.full(count, -1), np.zeros((STEADY_STEPS, count, 3))
         scale = np.array([1.0, 1.0, self.scene.gyration_radius])
         speed = np.linalg.norm(strikes.striker_velocity[:, :2], axis=-1)
         post, status = np.zeros((count, 3)), np.full(count, PUSHING, dtype=np.int8)
-        for step in range(int(HORIZON / self.model.opt.timestep)):
-            before = perf_counter()
-            try:
-                batch.step(active)
-            except mujoco.batch.SimulationError as error:
-                status[error.ids] = FAILED
-                active = np.setdiff1d(active, error.ids)
-            seconds += perf_counter() - before
+        for step in range(int(HORIZON / timestep)):
+            failed = self._batch.step(active)
+            status[failed] = FAILED
+            active = np.setdiff1d(active, failed) if len(failed) else active
             met = touch[active] > 0
             last_touch[active[met]] = step
-            # velocity is read while touching and once after, so that it is the one at separation
-            fresh = active[step - last_touch[active] <= 1]
+            fresh = active[step - last_touch[active] <= READ_STEPS]
             post[fresh] = self._velocity(batch, fresh, qvel, com)
             change = np.linalg.norm((post[active] - past[step % STEADY_STEPS, active]) * scale, axis=-1)
             past[step % STEADY_STEPS] = post
-            steady = met & (step >= 2 * STEADY_STEPS) & (change < STEADY_SHARE * speed[active])
-            gone = (last_touch[active] >= 0) & (step - last_touch[active] >= QUIET_STEPS)
-            missed = (last_touch[active] < 0) & (step > HORIZON / self.model.opt.timestep / 3)
-            status[active[gone]], status[active[missed]] = SEPARATED, MISSED
-            active = active[~(gone | missed | steady)]
+            hit = last_touch[active] >= 0
+            # contacts begin at once: strikers start a hair away
+            parted, over = contact_over(step, step - last_touch[active], met, change, speed[active], timestep=timestep)
+            missed = ~hit & (step > HORIZON / timestep / 3)
+            status[active[hit & parted]], status[active[missed]] = SEPARATED, MISSED
+            active = active[~((hit & over) | missed)]
             if not len(active):
                 break
-        return post, status, seconds
+        return post, status
 
     def _write_state(self, batch: Batch, strikes: Strikes, geometry: dict[str, Array], com: Array) -> None:
         """Put target and striker where they just touch, in the target's frame: an impact knows no north."""

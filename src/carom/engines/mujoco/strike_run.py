@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
-from mujoco.batch import SimulationError
 from numpy.typing import NDArray
 
 from carom.engines.approach import face_pose
 from carom.engines.contact_frames import contact_frames
-from carom.engines.contract import REST_SPEED, Rollout, Status
-from carom.engines.mujoco.collide import HORIZON, QUIET_STEPS, STEADY_SHARE, STEADY_STEPS
-from carom.state import Array, Strikes, cross, rotate
+from carom.engines.contract import REST_SPEED, Rollout
+from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
+from carom.state import Array, Status, Strikes, cross, rotate
 
 if TYPE_CHECKING:
     from carom.engines.mujoco.strikes import MujocoSimulator
@@ -51,15 +51,25 @@ class _Kept:
 
 
 @final
-class Run:
-    """One batch of strikes on its way from approach to rest."""
+class MujocoStrikes:
+    """One batch of strikes on its way from approach to rest; `values` are parameters of each one [N], by name."""
 
-    def __init__(self, owner: MujocoSimulator, initial: Strikes, times: Array, controls: Array | None) -> None:
+    def __init__(
+        self,
+        owner: MujocoSimulator,
+        initial: Strikes,
+        times: Array,
+        controls: Array | None,
+        values: Mapping[str, Array] | None = None,
+    ) -> None:
         self.owner, self.scene, self.times, self.controls = owner, owner.scene, times, controls
-        self.count, self.step = len(initial), float(owner.model.opt.timestep)
-        values = owner.values
-        self.geometry = {k: np.full(self.count, v) for k, v in values.items()}
-        self.batch = owner.batch(self.count)
+        self.count, self.timestep = len(initial), float(owner.model.opt.timestep)
+        self.geometry = {k: np.full(self.count, v) for k, v in owner.values.items()} | dict(values or {})
+        self.batch = owner.batch
+        made = self.batch.prepare(self.count)
+        if values:
+            self.scene.write(made, self.geometry)
+            made.set_const()
         self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self.touch = self.batch.bind("sensordata")
         self.pair = owner.model.pair("striker").id
@@ -70,6 +80,7 @@ class Run:
         self._write(initial, face, yaw)
         self.yaw = initial.target_pose[:, 2].copy()  # unwrapped
         self.posture = initial.posture
+        self.done, self.clock = 0, 0.0  # steps taken, and time [s], when stepped bit by bit
         self.engine = np.full(self.count, owner.answer is None)
         self.gone = np.zeros(self.count, dtype=bool)
         self.last_touch, self.first_touch = np.full(self.count, NEVER), np.full(self.count, NEVER)
@@ -113,10 +124,33 @@ class Run:
         striker[:, 2] -= self.scene.striker.forward + self.geometry.get("face_tilt", np.zeros(self.count))[rows]
         return np.column_stack([q[:, :2], yaw]), velocity, striker
 
+    @property
+    def now(self) -> Strikes:
+        """Where they are, as strikes."""
+        pose, velocity, striker = self._state(slice(None))
+        return Strikes(pose, velocity, striker, self._striking(np.arange(self.count)), self.posture)
+
+    def _striking(self, rows: NDArray[np.int64]) -> Array:
+        """Velocities of the striker's frame [n, 3]."""
+        u = self.qvel[rows, 6:9].copy()
+        u[:, :2] -= cross(u[:, 2], rotate(self.arm[rows], self.qpos[rows, 9]))
+        return u
+
+    def advance(self, duration: float, orders: Array | None) -> None:
+        """Go on for `duration` [s]; strikers follow orders [N, 3], or keep their velocity until they have struck."""
+        self.controls = None if orders is None else orders[:, None]
+        going = self.status != Status.FAILED
+        if orders is None:
+            going &= ~((self.status == Status.AT_REST) & self.gone)
+        active, forever = np.flatnonzero(going), np.full(self.count, np.iinfo(np.int64).max)
+        self.clock += duration
+        for done in range(self.done, round(self.clock / self.timestep)):
+            active, self.done = self._advance(active, done, 1, forever), done + 1
+
     def run(self) -> Rollout:
         """Step until every target rests or its time is over."""
         active, done = np.arange(self.count), 0
-        ends = np.ceil(self.times[:, -1] / self.step - 1e-9).astype(np.int64)
+        ends = np.ceil(self.times[:, -1] / self.timestep - 1e-9).astype(np.int64)
         while len(active):
             # whether a row is looked at less often depends on nothing but itself
             alone = (
@@ -136,19 +170,18 @@ class Run:
         if not len(active):
             return active
         before = self._state(active)
-        self._follow(active, done * self.step)
-        try:
-            self.batch.step(active, nstep=stride)
-        except SimulationError as error:
-            self.status[error.ids] = Status.FAILED
-            kept = ~np.isin(active, error.ids)
+        self._follow(active, done * self.timestep)
+        failed = self.batch.step(active, stride)
+        if len(failed):
+            self.status[failed] = Status.FAILED
+            kept = ~np.isin(active, failed)
             active, before = active[kept], tuple(b[kept] for b in before)  # type: ignore[assignment]
         done += stride
         if stride == 1:
             self._contacts(active, done)
             self._set_out(active, done)
         now = self._state(active)
-        self._keep(active, (done - stride) * self.step, done * self.step, now, before)
+        self._keep(active, (done - stride) * self.timestep, done * self.timestep, now, before)
         return np.asarray(active[~self._finished(active, now, done, ends)])
 
     def _follow(self, active: NDArray[np.int64], time: float) -> None:
@@ -169,7 +202,7 @@ class Run:
         self.impacts[fresh] += 1
         first = fresh[self.first_touch[fresh] < 0]
         self.first_touch[first] = done
-        self.contact_time[first] = (done - 1) * self.step
+        self.contact_time[first] = (done - 1) * self.timestep
         self.status[first] = Status.MOVING
         if self.owner.answer is not None:
             own = fresh[self.engine[fresh]]  # those handed over now are counted there
@@ -186,21 +219,19 @@ class Run:
             return
         velocity = self._state(own)[1]
         touching = self.last_touch[own] == done
-        recent = done - self.last_touch[own] <= 1  # read while touching and once after: the velocity at separation
+        recent = done - self.last_touch[own] <= READ_STEPS
         opening = recent & (self.impacts[own] == 1)
         self.post[own[opening]] = velocity[opening]
         scale = np.array([1.0, 1.0, self.scene.gyration_radius])
         change = np.linalg.norm((velocity - self.past[done % STEADY_STEPS, own]) * scale, axis=-1)
         self.past[done % STEADY_STEPS, own] = velocity
-        since = done - self.first_touch[own]
-        steady = touching & (since >= 2 * STEADY_STEPS) & (change < STEADY_SHARE * self.speed[own])
-        over = (done - self.last_touch[own] >= QUIET_STEPS) | steady | (since * self.step > HORIZON)
+        since_first, since_last = done - self.first_touch[own], done - self.last_touch[own]
+        parted, over = contact_over(since_first, since_last, touching, change, self.speed[own], timestep=self.timestep)
         if self.controls is None:
             self._withdraw(own[over])
         elif self.owner.answer is not None:
-            parted = own[done - self.last_touch[own] >= QUIET_STEPS]
-            self.engine[parted] = False
-            self._pair_mode(parted, SEEN)
+            self.engine[own[parted]] = False
+            self._pair_mode(own[parted], SEEN)
 
     def _withdraw(self, rows: NDArray[np.int64]) -> None:
         self.gone[rows] = True
@@ -212,13 +243,13 @@ class Run:
         if not len(rows) or self.owner.answer is None:
             return
         pose, velocity, striker = self._state(rows)
-        arm = rotate(self.arm[rows], self.qpos[rows, 9])
-        u = self.qvel[rows, 6:9].copy()
-        u[:, :2] -= cross(u[:, 2], arm)
+        u = self._striking(rows)
         # The sensor tells how deep they were one step ago; they have closed in at this speed since they touched.
         posture = self.posture[rows]
         closing = contact_frames(self.scene, Strikes(pose, velocity, striker, u, posture)).velocity[:, 1]
-        since = np.clip(self.step - self.touch[rows, 1] / np.maximum(closing, 1e-6), 0.0, 3 * self.step)[:, None]
+        since = np.clip(self.timestep - self.touch[rows, 1] / np.maximum(closing, 1e-6), 0.0, 3 * self.timestep)[
+            :, None
+        ]
         strikes = Strikes(pose - velocity * since, velocity, striker - u * since, u, posture)
         post, known, guarded = self.owner.answer.outcome(strikes)
         handed = rows[~known]
@@ -229,17 +260,17 @@ class Run:
         self.guarded[rows] += guarded[known]
         first = self.impacts[rows] == 1
         self.post[rows[first]] = post[first]
-        self.contact_time[rows[first]] = done * self.step - since[first, 0]
-        self.release[rows], self.pending[rows] = done * self.step - since[:, 0] + self.owner.answer.lag, post
+        self.contact_time[rows[first]] = done * self.timestep - since[first, 0]
+        self.release[rows], self.pending[rows] = done * self.timestep - since[:, 0] + self.owner.answer.lag, post
         if self.controls is None:
             self._withdraw(rows)
 
     def _set_out(self, rows: NDArray[np.int64], done: int) -> None:
         """Give targets the velocity that they were struck with, once their lag is over."""
-        due = rows[self.release[rows] <= done * self.step]
+        due = rows[self.release[rows] <= done * self.timestep]
         if len(due):
             pose, velocity, _ = self._state(due)
-            late = (done * self.step - self.release[due])[:, None]
+            late = (done * self.timestep - self.release[due])[:, None]
             self._set_target(due, pose + (self.pending[due] - velocity) * late, self.pending[due])
             self.release[due] = np.inf
 

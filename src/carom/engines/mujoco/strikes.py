@@ -7,11 +7,10 @@ the outcome, and MuJoCo goes on from there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, final
 
-import mujoco
 import numpy as np
-from mujoco.batch import Batch
 from numpy.typing import ArrayLike, NDArray
 
 from carom.engines.contract import (
@@ -19,13 +18,17 @@ from carom.engines.contract import (
     Validation,
     control_array,
     frame_times,
+    row_values,
     with_failed,
     without_bad_rows,
 )
+from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.mujoco.collide import Collider
-from carom.engines.mujoco.strike_run import Answer, Run
+from carom.engines.mujoco.strike_run import Answer, MujocoStrikes
+from carom.engines.planar import StrikeRun, strikes_of
+from carom.scenes.scene import Scene
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Strikes
+from carom.state import Array, SceneState, Status, Strikes
 
 CHUNK = 512  #: strikes that share one batch
 
@@ -46,7 +49,7 @@ class MujocoSimulator:
         parameters = scene.parameters("mujoco")
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         self.model = Collider(scene, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
-        self._batch: Batch | None = None
+        self.batch = ModelBatch(self.model, threads=threads)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MujocoSimulator:
         """Another one alike: Gymnasium copies what environments are made of, and a batch cannot be copied."""
@@ -56,8 +59,10 @@ class MujocoSimulator:
     def scene(self) -> StrikeScene:
         return self._scene
 
-    def validate(self, scene: StrikeScene) -> Validation:
+    def validate(self, scene: Scene) -> Validation:
         """MuJoCo leaves out what only the analytic teacher knows."""
+        if not isinstance(scene, StrikeScene):
+            return Validation(cannot=(not_a_strike(scene),))
         own = {p.name for p in scene.parameters("mujoco")}
         return Validation(tuple(f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own))
 
@@ -65,6 +70,26 @@ class MujocoSimulator:
         self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
     ) -> Rollout:
         """See `Simulator`."""
+        return self._rollout(initial, duration, controls, frames=frames, values={})
+
+    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> StrikeRun:
+        """See `Engine`; the parameters are those of the scene in MuJoCo."""
+        strikes, own = strikes_of(self._scene, start), row_values(values, len(start), tuple(self.values))
+        good, bad = without_bad_rows(strikes)
+        stepping = MujocoStrikes(self, good, np.full((len(good), 1), np.inf), None, own) if len(good) else None
+        if stepping is not None:
+            stepping.status[bad] = Status.FAILED
+        return StrikeRun(self._scene, strikes, stepping, partial(self._rollout, values=own))
+
+    def _rollout(
+        self,
+        initial: Strikes,
+        duration: ArrayLike,
+        controls: ArrayLike | None = None,
+        *,
+        frames: int,
+        values: Mapping[str, Array],
+    ) -> Rollout:
         times = frame_times(duration, len(initial), frames)
         orders = control_array(controls, len(initial))
         if not len(initial):
@@ -73,15 +98,15 @@ class MujocoSimulator:
         parts = []
         for low in range(0, len(initial), CHUNK):
             rows = slice(low, low + CHUNK)
-            parts.append(Run(self, initial[rows], times[rows], None if orders is None else orders[rows]).run())
+            own = {name: value[rows] for name, value in values.items()}
+            ordered = None if orders is None else orders[rows]
+            parts.append(MujocoStrikes(self, initial[rows], times[rows], ordered, own).run())
         return with_failed(joined(parts), bad)
 
-    def batch(self, count: int) -> Batch:
-        """A fresh batch of this size; the last one is used again if it fits."""
-        if self._batch is None or self._batch.nsim != count:
-            self._batch = Batch(self.model, count, self.threads)
-        self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
-        return self._batch
+
+def not_a_strike(scene: Scene) -> str:
+    """Why an engine of strikes cannot run a scene."""
+    return f"scene '{scene.name}' has no striker and no target: engines of strikes need both"
 
 
 def nothing(times: Array) -> Rollout:

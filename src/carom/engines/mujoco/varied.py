@@ -10,7 +10,7 @@ from mujoco.batch import Batch
 
 from carom.core.errors import SceneError
 from carom.engines.mujoco.bodies import CHUNK, FreeBatch, FreeMotion, FreeStarts
-from carom.scenes.free import FreeScene, free_spec
+from carom.scenes.free import FreeScene
 from carom.scenes.parameters import Parameter
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.solids import Solid
@@ -49,7 +49,7 @@ class VariedBatch(FreeBatch):
             self.model = self._with_meshes(meshes)
 
     def _with_meshes(self, meshes: Sequence[Array]) -> mujoco.MjModel:
-        spec = free_spec(self.scene, step=self.step, condim=self.condim)
+        spec = self.scene.spec(step=self.step, parameters=[p.name for p in self.parameters])
         for k, vertices in enumerate(meshes):
             spec.add_mesh(name=f"mesh_{k}", uservert=np.asarray(vertices, dtype=np.float32).ravel())
         for body, kind in zip(self.scene.bodies, self.kinds, strict=True):

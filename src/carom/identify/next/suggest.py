@@ -29,8 +29,8 @@ from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.result import SIDE_NAMES
 from carom.identify.tosses.search import held_and_looked_for
 from carom.identify.tosses.sides import SIDES, is_cube, learn_sides
-from carom.scenes.free import FREE, resolved, timestep
-from carom.scenes.parameters import Parameter
+from carom.scenes.free import timestep
+from carom.scenes.parameters import FREE, Parameter, resolved
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 

@@ -14,9 +14,11 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.engines.mjx.load import differentiable, float64, load
-from carom.engines.mujoco.bodies import SOLIMP, FreeMotion, turned_back
+from carom.engines.mujoco.bodies import FreeMotion
+from carom.engines.mujoco.layout import turned_back
 from carom.identify import trust
 from carom.identify.tosses.problem import MotionProblem
+from carom.scenes.parameters import SOLIMP
 from carom.state import Array
 
 CONTACT = ("friction", "stiffness", "damping", "time_constant", "damping_ratio", *SOLIMP)

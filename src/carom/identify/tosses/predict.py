@@ -12,7 +12,8 @@ from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import SIDES, SideKnowledge
 from carom.recordings.starts import SPIN_STD, TURN_STD, VELOCITY_STD
-from carom.scenes.free import FREE, FreeScene
+from carom.scenes.free import FreeScene
+from carom.scenes.parameters import FREE
 from carom.state import Array
 
 SHAKES = 8  #: starts tried of every recording and side, the estimated one among them

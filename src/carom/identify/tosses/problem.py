@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts, Keep
 from carom.identify.tosses.recorded import Motions, frame_errors
 from carom.identify.tosses.sides import SIDES
-from carom.scenes.free import FREE, FreeScene
-from carom.scenes.parameters import Parameter
+from carom.scenes.free import FreeScene
+from carom.scenes.parameters import FREE, Parameter
 from carom.state import Array
 
 SATURATES = 1.0  #: error of a frame (widths plus radians) at which it counts half: chaos beyond tells nothing

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import is_cube
 from carom.recordings.starts import matrices
-from carom.scenes.free import PAD_HEIGHT
+from carom.scenes.free_writing import PAD_HEIGHT
 from carom.state import Array
 
 FLAT = 0.3  #: [deg] lean against its resting pose up to which a box slides on its face

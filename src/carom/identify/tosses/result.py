@@ -21,8 +21,8 @@ from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, trajectory_errors
 from carom.identify.tosses.search import Budget, Found, held_and_looked_for, search
 from carom.identify.tosses.sides import SIDES, learn_sides
-from carom.scenes.free import FREE, FreeScene
-from carom.scenes.parameters import Parameter
+from carom.scenes.free import FreeScene
+from carom.scenes.parameters import FREE, Parameter
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
 

@@ -16,8 +16,8 @@ from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.read_off import read_off
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import is_cube
-from carom.scenes.free import DIRECT, FREE, free_parameters, resolved, timestep
-from carom.scenes.parameters import Parameter
+from carom.scenes.free import timestep
+from carom.scenes.parameters import DIRECT, FREE, Parameter, free_parameters, resolved
 from carom.state import Array
 
 METHODS = ("cma", "least-squares", "mjx", "surrogate")

@@ -1,0 +1,201 @@
+"""Any scene in MuJoCo, thousands of rows at a time: free bodies, or robots with actuators; parameters per row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from carom.core.errors import CaromError, SceneError
+from carom.engines.contract import Validation, frame_times, held_controls, row_values
+from carom.engines.mujoco.batch import ModelBatch
+from carom.engines.mujoco.layout import Layout, layout_of
+from carom.scenes.scene import Scene
+from carom.state import Array, Contacts, Motion, SceneState, Status
+
+LOST = 1e3  #: [m] a body that is further off was thrown out of the scene
+
+
+@final
+class MujocoEngine:
+    """One scene, compiled once; `parameters` names those that `open` may be given values of."""
+
+    def __init__(
+        self, scene: Scene, parameters: Sequence[str] = (), *, step: float | None = None, threads: int = 0
+    ) -> None:
+        self._scene, self.parameters, self.threads = scene, tuple(parameters), threads
+        try:
+            self.model = scene.spec(step=step, parameters=self.parameters).compile()
+        except ValueError as error:
+            raise SceneError(f"scene '{scene.name}' does not compile: {str(error).splitlines()[0]}") from error
+        self.layout = layout_of(self.model)
+        self._batch = ModelBatch(self.model, threads=threads)
+
+    @property
+    def scene(self) -> Scene:
+        return self._scene
+
+    @property
+    def timestep(self) -> float:
+        """[s]"""
+        return float(self.model.opt.timestep)
+
+    def validate(self, scene: Scene) -> Validation:
+        """MuJoCo runs whatever it can compile."""
+        try:
+            layout_of(scene.spec(parameters=self.parameters).compile())
+        except (ValueError, CaromError) as error:
+            return Validation(cannot=(str(error).splitlines()[0],))
+        return Validation()
+
+    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> MujocoRun:
+        """See `Engine`. The batch is this engine's own: opening it again ends the former run."""
+        self.layout.check(start)
+        own = row_values(values, len(start), self.parameters)
+        return MujocoRun(self, self._batch, start, own)
+
+
+@final
+class MujocoRun:
+    """N rows of a scene on their way."""
+
+    def __init__(self, engine: MujocoEngine, batch: ModelBatch, start: SceneState, values: Mapping[str, Array]) -> None:
+        self.engine, self.layout, self._batch = engine, engine.layout, batch
+        self.steps = 0
+        self._seconds = batch.seconds
+        self._status = np.full(len(start), Status.MOVING, dtype=np.int8)
+        self._qpos, self._qvel = np.zeros((0, engine.model.nq)), np.zeros((0, engine.model.nv))
+        if not len(start):
+            return
+        made = batch.prepare(len(start))
+        if values:
+            engine.scene.write(made, values)
+            made.set_const()
+        self._qpos, self._qvel = made.bind("qpos"), made.bind("qvel")
+        good = np.flatnonzero(start.finite)
+        self._status[~start.finite] = Status.FAILED
+        qpos, qvel = self._qpos[good], self._qvel[good]
+        self.layout.put(start[good], qpos, qvel)
+        self._qpos[good], self._qvel[good] = qpos, qvel
+
+    def __len__(self) -> int:
+        return len(self._status)
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        return self._status.copy()
+
+    @property
+    def state(self) -> SceneState:
+        return self.layout.state(self._qpos.copy(), self._qvel.copy())
+
+    def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
+        """See `Run`; `controls` [N, U] go to the actuators."""
+        steps = self._steps_in(duration)
+        held = held_controls(controls, len(self), self.engine.model.nu, several=False)
+        self._control(None if held is None else held[:, 0])
+        self._advance(self._alive(), steps)
+        return self.state
+
+    def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
+        """See `Run`. Instants are those of the nearest step."""
+        count, timestep = len(self), self.engine.timestep
+        wanted = frame_times(duration, count, frames)
+        held = held_controls(controls, count, self.engine.model.nu, several=True)
+        at = np.rint(wanted / timestep).astype(np.int64)
+        bodies, joints = len(self.layout.bodies), len(self.layout.joints)
+        position, quaternion = np.zeros((count, frames, bodies, 3)), np.zeros((count, frames, bodies, 4))
+        angles = np.zeros((count, frames, joints))
+        done = 0
+        stops = np.unique(at) if held is None else np.unique([*at.ravel(), *self._changes(at, held).ravel()])
+        for stop in stops:
+            alive = self._alive()
+            self._advance(alive[at[alive, -1] >= stop], int(stop) - done)
+            done = int(stop)
+            now = self.layout.poses(self._qpos)
+            row, frame = np.nonzero(at == stop)
+            position[row, frame], quaternion[row, frame], angles[row, frame] = (column[row] for column in now)
+            if held is not None:
+                share = np.clip((stop + 0.5) / np.maximum(at[:, -1], 1) * held.shape[1], 0, held.shape[1] - 1)
+                self._control(held[np.arange(count), share.astype(np.int64)])
+        instants = np.asarray(at * timestep, dtype=np.float64)
+        seconds, self._seconds = self._batch.seconds - self._seconds, self._batch.seconds
+        return Motion(
+            self.layout.bodies,
+            instants,
+            position,
+            quaternion,
+            self.status,
+            self.layout.joints,
+            angles,
+            seconds,
+        )
+
+    def contacts(self) -> Contacts:
+        """See `Run`; impulses are those of one step from here."""
+        found: list[tuple[int, tuple[str, str], Array, Array, float, Array]] = []
+        for row in self._alive():
+            found += _contacts(self._batch, int(row))
+        rows, bodies, points, normals, gaps, impulses = zip(*found, strict=True) if found else ((),) * 6
+        return Contacts(
+            np.array(rows, dtype=np.int64),
+            tuple(bodies),
+            np.array(points).reshape(-1, 3),
+            np.array(normals).reshape(-1, 3),
+            np.array(gaps, dtype=np.float64),
+            np.array(impulses).reshape(-1, 3),
+        )
+
+    def _alive(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self._status != Status.FAILED)
+
+    def _steps_in(self, duration: float) -> int:
+        steps = round(float(duration) / self.engine.timestep)
+        if steps < 1 or abs(steps * self.engine.timestep - duration) > 1e-6 * duration:
+            raise CaromError(
+                f"duration: expected a multiple of the engine's step of {self.engine.timestep:g} s, got {duration:g} s"
+            )
+        return steps
+
+    def _changes(self, at: NDArray[np.int64], held: Array) -> NDArray[np.int64]:
+        """Steps at which controls change [N, K]."""
+        return np.asarray(np.rint(at[:, -1:] * np.arange(held.shape[1]) / held.shape[1]), dtype=np.int64)
+
+    def _control(self, controls: Array | None) -> None:
+        if len(self) and self.engine.model.nu and controls is not None:
+            self._batch.bind("ctrl")[:] = controls
+
+    def _advance(self, rows: NDArray[np.int64], steps: int) -> None:
+        if not len(rows) or not steps:
+            return
+        before = self._qpos[rows].copy()
+        self._status[self._batch.step(rows, steps)] = Status.FAILED
+        now = self._qpos[rows]
+        lost = ~np.isfinite(now).all(axis=-1) | (np.abs(now) > LOST).any(axis=-1)
+        if lost.any():
+            self._status[rows[lost]] = Status.FAILED
+            self._qpos[rows[lost]], self._qvel[rows[lost]] = before[lost], 0.0
+        self.steps += steps
+
+
+def _contacts(batch: ModelBatch, row: int) -> list[tuple[int, tuple[str, str], Array, Array, float, Array]]:
+    """The contacts of one row."""
+    model, data = batch.batch.get_model(row), batch.batch.get_data(row)
+    mujoco.mj_forward(model, data)
+    found, force = [], np.zeros(6)
+    for i in range(data.ncon):
+        contact = data.contact[i]
+        first, second = (model.body(model.geom_bodyid[geom]).name or "world" for geom in contact.geom)
+        mujoco.mj_contactForce(model, data, i, force)
+        axes = np.asarray(contact.frame).reshape(3, 3)
+        impulse = model.opt.timestep * (force[:3] @ axes)
+        found.append((row, (first, second), np.array(contact.pos), axes[0].copy(), float(contact.dist), impulse))
+    return found
+
+
+def home(layout: Layout, model: mujoco.MjModel, count: int) -> SceneState:
+    """The state that the model starts in, `count` times."""
+    return layout.state(np.tile(model.qpos0, (count, 1)), np.zeros((count, model.nv)))

@@ -1,0 +1,127 @@
+"""Strikes as a planar view of a scene's states: the way from one to the other, and strikes opened as a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from carom.core.errors import CaromError
+from carom.engines.contract import Rollout, frame_times, held_controls
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, Contacts, Motion, SceneState, Strikes, cross, rotate
+
+BODIES = ("target", "striker")  #: of a strike scene, in this order
+
+
+def state_of(scene: StrikeScene, strikes: Strikes) -> SceneState:
+    """Strikes as states of target and striker; the target stands on the ground."""
+    count, half = len(strikes), scene.shape.full_height / 2
+    position, quaternion = np.zeros((count, 2, 3)), np.zeros((count, 2, 4))
+    velocity, spin = np.zeros((count, 2, 3)), np.zeros((count, 2, 3))
+    for i, (pose, moving) in enumerate(
+        ((strikes.target_pose, strikes.target_velocity), (strikes.striker_pose, strikes.striker_velocity))
+    ):
+        position[:, i, :2], velocity[:, i, :2], spin[:, i, 2] = pose[:, :2], moving[:, :2], moving[:, 2]
+        quaternion[:, i, 0], quaternion[:, i, 3] = np.cos(pose[:, 2] / 2), np.sin(pose[:, 2] / 2)
+    position[:, 0, 2], position[:, 1, 2] = half, strikes.posture[:, 0]
+    velocity[:, 1, 2] = strikes.posture[:, 3]
+    velocity[:, 0, :2] -= cross(strikes.target_velocity[:, 2], _arm(scene, strikes.target_pose))
+    return SceneState(BODIES, position, quaternion, velocity, spin)
+
+
+def strikes_of(scene: StrikeScene, state: SceneState) -> Strikes:
+    """The planar view of states of target and striker; what tips or leans is left out."""
+    if state.bodies != BODIES or state.joints:
+        got = ", ".join((*state.bodies, *state.joints)) or "none"
+        raise CaromError(f"start: expected the bodies target and striker, and no joints; got {got}")
+    w, x, y, z = np.moveaxis(state.quaternion, -1, 0)
+    yaw = np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
+    pose = np.concatenate([state.position[..., :2], yaw[..., None]], axis=-1)
+    moving = np.concatenate([state.velocity[..., :2], state.spin[..., 2:]], axis=-1)
+    moving[:, 0, :2] += cross(state.spin[:, 0, 2], _arm(scene, pose[:, 0]))
+    posture = np.zeros((len(state), 4))
+    posture[:, 0], posture[:, 3] = state.position[:, 1, 2], state.velocity[:, 1, 2]
+    return Strikes(pose[:, 0], moving[:, 0], pose[:, 1], moving[:, 1], posture)
+
+
+def motion_of(scene: StrikeScene, rollout: Rollout) -> Motion:
+    """A rollout of strikes as a motion of target and striker."""
+    count, frames = rollout.time.shape
+    position, quaternion = np.zeros((count, frames, 2, 3)), np.zeros((count, frames, 2, 4))
+    for i, pose in enumerate((rollout.target_pose, rollout.striker_pose)):
+        position[:, :, i, :2] = pose[..., :2]
+        quaternion[:, :, i, 0], quaternion[:, :, i, 3] = np.cos(pose[..., 2] / 2), np.sin(pose[..., 2] / 2)
+    position[..., 2] = scene.shape.full_height / 2
+    return Motion(BODIES, rollout.time, position, quaternion, rollout.status)
+
+
+def _arm(scene: StrikeScene, pose: Array) -> Array:
+    """From the target's frame to its declared centre of mass, world [N, 2] [m]."""
+    return rotate(np.broadcast_to(scene.target.planar_com, (len(pose), 2)), pose[:, 2])
+
+
+class Stepping(Protocol):
+    """Strikes that an engine can advance bit by bit."""
+
+    @property
+    def now(self) -> Strikes: ...
+
+    @property
+    def status(self) -> NDArray[np.int8]: ...
+
+    def advance(self, duration: float, orders: Array | None) -> None:
+        """Go on for `duration` [s], strikers at these velocities [N, 3]; None: as they are until they have struck."""
+        ...
+
+
+@final
+class StrikeRun:
+    """Strikes opened as a run, at once or bit by bit; controls are the striker's velocities."""
+
+    def __init__(
+        self, scene: StrikeScene, start: Strikes, stepping: Stepping | None, roll_out: Callable[..., Rollout]
+    ) -> None:
+        self.scene, self._start, self._stepping, self._roll_out, self._fresh = scene, start, stepping, roll_out, True
+
+    @property
+    def state(self) -> SceneState:
+        return state_of(self.scene, self._start if self._stepping is None else self._stepping.now)
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        return np.zeros(0, dtype=np.int8) if self._stepping is None else self._stepping.status.copy()
+
+    def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
+        """See `Run`."""
+        if not (np.isfinite(duration) and duration > 0):
+            raise CaromError(f"duration: expected positive seconds, got {duration}")
+        held = held_controls(controls, len(self._start), 3, several=False)
+        self._fresh = False
+        if self._stepping is not None:
+            self._stepping.advance(float(duration), None if held is None else held[:, 0])
+        return self.state
+
+    def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
+        """See `Run`. From the start it is the engine's own rollout; later it goes on from where the run is."""
+        if self._fresh or self._stepping is None:
+            return motion_of(self.scene, self._roll_out(self._start, duration, controls, frames=frames))
+        times = frame_times(duration, len(self._start), frames)
+        if np.ptp(times[:, -1]) > 0:
+            raise CaromError("duration: once a run has been stepped, all rows go on for the same time")
+        held = held_controls(controls, len(self._start), 3, several=True)
+        kept = [self._stepping.now]
+        for before, after in zip(times[0, :-1], times[0, 1:], strict=True):
+            middle = (before + after) / 2 / times[0, -1]
+            orders = None if held is None else held[:, int(middle * held.shape[1])]
+            self._stepping.advance(float(after - before), orders)
+            kept.append(self._stepping.now)
+        states = [state_of(self.scene, strikes) for strikes in kept]
+        position, quaternion = (np.stack([getattr(s, n) for s in states], axis=1) for n in ("position", "quaternion"))
+        return Motion(BODIES, times, position, quaternion, self.status)
+
+    def contacts(self) -> Contacts:
+        """Strikes have one contact, and no engine of them tells more of it than its outcome."""
+        raise CaromError("contacts: engines of strikes tell outcomes only; open the scene in MujocoEngine instead")

@@ -1,0 +1,89 @@
+"""Parameters of free bodies written into a batch: masses, sizes, centres of mass, gravity and the ground's lean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from carom.core.errors import SceneError
+from carom.scenes.parameters import FACE, PARAMETERS, contact_values
+from carom.state import Array
+
+if TYPE_CHECKING:
+    from carom.scenes.free import FreeScene
+
+PAD_HEIGHT, PAD_INSET = 0.0025, 0.08  #: of a face that rubs unlike its edges: how far it stands out, and ends, per side
+OF_MASS = ("com_x", "com_y", "com_z", "com_offset")  #: parameters that move the centre of mass
+
+
+def write_contacts(batch: Any, values: Mapping[str, Array]) -> None:
+    """Parameters [N] of contacts into a batch."""
+    for name, value in contact_values(values).items():
+        write = PARAMETERS[name].write
+        if write is not None:
+            write.into_batch(batch, np.broadcast_to(value, (batch.nsim,)))
+
+
+def write_bodies(scene: FreeScene, batch: Any, values: Mapping[str, Array], com: Array) -> None:
+    """Masses, inertias, centres of mass [N, B, 3], gravity and the ground's lean into a batch."""
+    own, model, ones = slice(1, 1 + len(scene.bodies)), batch.model, np.ones(batch.nsim)  # body 0 is the world
+    scale, mass = values.get("length_scale", ones), values.get("mass_scale", ones)
+    if "mass_scale" in values:
+        batch.expand("body_mass")[:, own] = model.body_mass[own] * mass[:, None]
+    if {"mass_scale", "inertia_scale", "length_scale"} & values.keys():
+        stretch = mass * values.get("inertia_scale", ones) * scale**2
+        batch.expand("body_inertia")[:, own] = model.body_inertia[own] * stretch[:, None, None]
+    if com.any() or set(OF_MASS) & values.keys():
+        batch.expand("body_ipos")[:, own] = com
+    if "gravity" in values and not scene.planar:
+        fall = batch.expand("opt.gravity")[..., 2]
+        fall[:] = -values["gravity"].reshape(fall.shape)
+    if {"tilt_x", "tilt_y"} & values.keys():
+        lean = [values.get(f"tilt_{axis}", 0 * ones) / 2 for axis in "xy"]
+        quaternion = np.stack([ones, -lean[1], lean[0], 0 * ones], axis=-1)
+        batch.expand("geom_quat")[:, 0] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+
+
+def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> None:
+    """Lengths, and rounded edges: a box that is smaller by the radius, kept off by a margin of as much."""
+    sizes, bounds, model = batch.expand("geom_size"), batch.expand("geom_rbound"), batch.model
+    pairs = [model.pair(i).name for i in range(model.npair)]
+    faces = np.array([FACE in name for name in pairs], dtype=bool)
+    for body in scene.bodies:
+        geom = model.geom(body.name).id
+        if body.shape is not None and body.shape.kind == "mesh":
+            raise SceneError(f"body '{body.name}': lengths of a mesh cannot be identified; fix length_scale")
+        kept = model.geom_size[geom] * scale[:, None]
+        if body.shape is not None and body.shape.kind == "box":
+            for axis, name in enumerate("xyz" if faces.any() else ""):
+                pad = model.geom(f"{body.name}{FACE}{name}").id
+                sizes[:, pad], bounds[:, pad] = pad_size(kept, axis), model.geom_rbound[pad] * scale
+            kept = kept - radius[:, None]
+        sizes[:, geom] = kept
+        bounds[:, geom] = model.geom_rbound[geom] * scale
+    if radius.any():
+        touching = np.array([1.0 if "ground-" in name else 2.0 for name in pairs])
+        touching[faces] = 0.0
+        batch.expand("pair_margin")[:] = radius[:, None] * touching
+
+
+def centres(model: Any, bodies: int, values: Mapping[str, Array], count: int, side: Array | None = None) -> Array:
+    """Centres of mass in the bodies' frames [N, B, 3] [m]; `side` [N, 3] is where a `com_offset` points, x if None."""
+    scale = values.get("length_scale", np.ones(count))
+    com = model.body_ipos[1 : 1 + bodies] * scale[:, None, None]
+    for i, axis in enumerate("xyz"):
+        if f"com_{axis}" in values:
+            com[..., i] += values[f"com_{axis}"][:, None]
+    if "com_offset" in values:
+        towards = np.tile([1.0, 0.0, 0.0], (count, 1)) if side is None else side
+        com[:, 0] += values["com_offset"][:, None] * towards
+    return np.asarray(com)
+
+
+def pad_size(half: Array, axis: int) -> Array:
+    """Half lengths [..., 3] of the slab that ends in a box's two faces across an axis, from its own half lengths."""
+    size = np.asarray(half) * (1 - 2 * PAD_INSET)
+    size[..., axis] = np.asarray(half)[..., axis] * (1 + 2 * PAD_HEIGHT)
+    return np.asarray(size)

@@ -1,0 +1,90 @@
+"""What every scene is: an `MjSpec` whose bodies have roles, with parameters that can be written into it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from carom.core.errors import SceneError, unknown_name
+from carom.scenes.parameters import PARAMETERS, contact_values
+from carom.scenes.shapes import ROLES
+from carom.state import Array
+
+if TYPE_CHECKING:
+    import mujoco
+
+
+class Scene(ABC):
+    """Bodies, ground and robots, as MuJoCo builds them.
+
+    A body that moves by a free joint, or in the plane by the joints NAME_x, NAME_y and NAME_yaw, has a pose and a twist
+    in a `SceneState`; all other joints are joints.
+    """
+
+    name: str
+
+    @abstractmethod
+    def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
+        """The scene with this time step [s], ready for these parameters; `step` None: the scene's own."""
+
+    @abstractmethod
+    def write(self, batch: Any, values: Mapping[str, Array]) -> None:
+        """Write parameters [N] by name into the simulations of a `mujoco.batch.Batch`."""
+
+
+@final
+@dataclass(frozen=True)
+class MjcfScene(Scene):
+    """A user's own MJCF: any bodies, joints and actuators, with the roles that Carom needs to know."""
+
+    name: str
+    xml: str  #: the MJCF itself; its files are looked for in `folder`
+    roles: Mapping[str, str] = field(default_factory=dict)  #: role to name of the body
+    folder: Path = field(default_factory=Path)
+
+    def __post_init__(self) -> None:
+        names = [body.name for body in self.spec().bodies if body.name]
+        for role, body in self.roles.items():
+            if role not in ROLES:
+                raise SceneError(f"scene '{self.name}': {unknown_name('role', role, ROLES)}")
+            if body not in names:
+                raise SceneError(f"scene '{self.name}': role {role}: {unknown_name('body', body, names)}")
+
+    def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
+        """The MJCF as it is written."""
+        import mujoco  # here: it is slow to import, and most uses of scenes don't need it
+
+        try:
+            spec = mujoco.MjSpec.from_string(self.xml)
+        except ValueError as error:
+            raise SceneError(f"scene '{self.name}': the MJCF does not load: {str(error).splitlines()[0]}") from error
+        spec.modelfiledir = str(self.folder)
+        if step is not None:
+            spec.option.timestep = step
+        return spec
+
+    def write(self, batch: Any, values: Mapping[str, Array]) -> None:
+        """Parameters of contacts go into all contact pairs that the MJCF declares."""
+        own = contact_values(values)
+        odd = next((name for name in values if name not in own), None)
+        if odd is not None:
+            raise SceneError(f"parameter '{odd}' has no meaning in scene '{self.name}': it takes those of contacts")
+        if own and not batch.model.npair:
+            raise SceneError(f"scene '{self.name}': parameters of contacts need <pair> elements in the MJCF")
+        for name, value in own.items():
+            write = PARAMETERS[name].write
+            if write is not None:
+                write.into_batch(batch, np.broadcast_to(value, (batch.nsim,)))
+
+
+def mjcf_scene(path: str | Path, roles: Mapping[str, str] | None = None) -> MjcfScene:
+    """The scene of an MJCF file."""
+    path = Path(path)
+    if not path.is_file():
+        raise SceneError(f"MJCF file {path} does not exist")
+    return MjcfScene(path.stem, path.read_text(encoding="utf-8"), dict(roles or {}), path.parent)
