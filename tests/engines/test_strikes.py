@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
+from carom.core.constants import GRAVITY
 from carom.core.errors import CaromError, SceneError
 from carom.engines import MujocoSimulator, Rollout, Simulator, Status, slider_for
 from carom.engines.contact_frames import contact_frames
-from carom.engines.slider import GRAVITY
 from carom.hybrid import HybridSimulator, LearnedImpact
 from carom.learn.impact.adapted_model import Prediction, within_learned
 from carom.learn.impact.sample import sample_strikes

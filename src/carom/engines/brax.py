@@ -1,8 +1,8 @@
-"""Free bodies in Brax, the engine that the few-shot paper compares with: three pipelines, used as `FreeBatch` is.
+"""One free body in Brax, the engine that the few-shot paper compares with: three pipelines.
 
-A program is compiled once per pipeline, scene and list of parameters (5 to 15 s): rollouts go through it `ROWS` at a
-time, `BLOCK` samples in one call, so that neither their number nor their length nor a parameter's value compiles
-anything again. The cube is Brax's own box: all three pipelines know a box on a plane.
+A program is compiled once per pipeline, scene, list of parameters and time between frames (5 to 15 s): rows go through
+it `ROWS` at a time, `BLOCK` samples in one call, so that neither their number nor their length nor a parameter's value
+compiles anything again. The cube is Brax's own box: all three pipelines know a box on a plane.
 
 Brax comes with the extra `bench` and is imported where an engine is made. It is in double precision here.
 """
@@ -21,16 +21,16 @@ from typing import Any, final
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError, SceneError, unknown_name
-from carom.engines.contract import Validation
+from carom.engines.contract import Validation, frame_times, held_controls, row_values
 from carom.engines.mjx.load import float64
-from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
-from carom.engines.mujoco.layout import turned_back
-from carom.scenes.free import FreeScene, free_spec, timestep
-from carom.scenes.parameters import FREE, TABLE_II, Parameter
-from carom.state import Array
+from carom.engines.mujoco.layout import turned, turned_back
+from carom.scenes.free import FreeScene
+from carom.scenes.parameters import FREE, PARAMETERS, TABLE_II, Parameter
+from carom.scenes.scene import Scene
+from carom.state import Array, Contacts, Motion, SceneState, Status
 
 PIPELINES = ("generalized", "positional", "spring")
 SHAPES = ("box", "sphere")
@@ -42,8 +42,6 @@ LOST = 1e3  #: [m] a body that is further off has been thrown out of the scene
 #: Table II gives this one to the positional and the spring pipeline, in place of solref and solimp.
 ELASTICITY = Parameter("elasticity", "1", 0.0, 1.0, 0.0, False, "share of the normal speed that a contact gives back")
 
-_SOLREF = ("time_constant", "damping_ratio")
-_SOLIMP = TABLE_II[3:]
 _RIGID = (
     "solref and solimp: contacts are rigid, with an elasticity",
     "a bounce off an edge or a face: impulses of contacts are averaged, and little of one is left",
@@ -95,37 +93,34 @@ def brax_parameters(pipeline: str) -> tuple[Parameter, ...]:
 
 
 @final
-class BraxFree:
-    """Rolls out one body over the ground in one of Brax's pipelines; parameters differ per rollout."""
+class BraxEngine:
+    """One body over the ground in one of Brax's pipelines; parameters differ per row."""
 
     def __init__(
-        self,
-        scene: FreeScene,
-        parameters: Sequence[Parameter],
-        *,
-        pipeline: str,
-        period: float,
-        step: float | None = None,
-        threads: int = 0,
+        self, scene: Scene, parameters: Sequence[str] = (), *, pipeline: str, step: float, threads: int = 0
     ) -> None:
-        self.scene, self.parameters, self.period, self.threads = scene, tuple(parameters), period, threads
+        self.pipeline, self.timestep, self.threads = pipeline, step, threads
         known = [p.name for p in brax_parameters(pipeline)]
-        self.pipeline = pipeline
-        for p in self.parameters:
-            if p.name not in known:
-                raise SceneError(
-                    f"parameter '{p.name}' has no meaning for Brax's {pipeline} pipeline; it takes: {', '.join(known)}"
-                )
+        for name in parameters:
+            if name not in known:
+                takes = f"it takes: {', '.join(known)}"
+                raise SceneError(f"parameter '{name}' has no meaning for Brax's {pipeline} pipeline; {takes}")
+        self.parameters = tuple(parameters)
         cannot = self.validate(scene).cannot
-        if cannot:
+        if cannot or not isinstance(scene, FreeScene):
             raise SceneError(f"Brax cannot simulate scene '{scene.name}': {'; '.join(cannot)}")
-        self.step = timestep(period) if step is None else period / max(round(period / step), 1)
-        self.substeps = round(period / self.step)
+        self._scene = scene
         self.compile_seconds = 0.0
         self._jax, self._reader, self._physics = load(pipeline)
 
-    def validate(self, scene: FreeScene) -> Validation:
+    @property
+    def scene(self) -> FreeScene:
+        return self._scene
+
+    def validate(self, scene: Scene) -> Validation:
         """Name what this pipeline leaves out of a scene, and why it cannot run one at all."""
+        if not isinstance(scene, FreeScene):
+            return Validation(cannot=(f"scene '{scene.name}': Brax runs one free body over the ground here",))
         cannot = []
         if scene.planar:
             cannot.append("bodies that glide in a plane: Brax has them fall on the ground only")
@@ -137,68 +132,126 @@ class BraxFree:
                 cannot.append(f"body '{body.name}': shapes are {' or '.join(SHAPES)}, not {kind}")
         return Validation((*_IGNORED[self.pipeline], _TWIST), tuple(cannot))
 
-    def run(self, starts: FreeStarts, values: Array, samples: int) -> FreeMotion:
-        """Roll out each start with its row of `values` [N, P] for `samples` sample periods, the start included."""
-        count = len(starts)
-        values = np.broadcast_to(np.asarray(values, dtype=np.float64), (count, len(self.parameters)))
-        if not count or samples < 1:
-            raise CaromError(f"expected one rollout or more of one sample or more, got {count} of {samples}")
-        program = self._program()
-        q, qd = first_states(self.scene, starts)
-        pose = np.empty((count, samples, 7))
+    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> BraxRun:
+        """See `Engine`."""
+        body = self._scene.bodies[0].name
+        if start.bodies != (body,) or start.joints:
+            got = ", ".join((*start.bodies, *start.joints)) or "none"
+            raise CaromError(f"start: expected the body {body}, and no joints; got {got}")
+        default = {p.name: p.default for p in brax_parameters(self.pipeline)}
+        own = row_values(values, len(start), self.parameters)
+        columns = [own.get(name, np.full(len(start), default[name])) for name in self.parameters]
+        return BraxRun(self, start, np.stack(columns, axis=-1) if columns else np.zeros((len(start), 0)))
 
-        def work(low: int) -> float:
-            rows = np.minimum(np.arange(low, low + ROWS), count - 1)  # the last call is filled up with its last row
-            return _roll(self._jax, program, q[rows], qd[rows], values[rows], pose[low : low + ROWS])
-
-        chunks = range(0, count, ROWS)
-        workers = min(self.threads or os.cpu_count() or 1, len(chunks))
-        if workers == 1:
-            engine = sum(work(low) for low in chunks)
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                engine = sum(pool.map(work, chunks))
-        failed = _hold(pose)
-        return FreeMotion(pose[:, :, None, :3].copy(), pose[:, :, None, 3:].copy(), failed, engine)
-
-    def _program(self) -> Program:
-        """The compiled program, made at the first call."""
-        names = tuple(p.name for p in self.parameters)
-        key = repr((self.pipeline, self.scene, self.step, self.substeps, names))
+    def program(self, substeps: int, block: int) -> Program:
+        """`block` samples of `ROWS` rows, `substeps` steps each; compiled when it is first asked for."""
+        key = repr((self.pipeline, self._scene, self.timestep, substeps, block, self.parameters))
         if key not in _PROGRAMS:
             before = perf_counter()
-            spec = free_spec(self.scene, step=self.step)
+            spec = self._scene.spec(step=self.timestep)
             spec.option.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
             if self.pipeline == "generalized":
                 spec.option.iterations = ITERATIONS
             with float64(self._jax), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
                 warnings.simplefilter("ignore")  # that Brax is no longer looked after
-                system = self._reader.load_model(spec.compile())
-                made = _compile(self._jax, self._physics, system, names, self.substeps)
+                host = spec.compile()
+                pairs = tuple(host.pair(i).name for i in range(host.npair))
+                system = self._reader.load_model(host)
+                made = _compile(self._jax, self._physics, system, (self.parameters, pairs), (substeps, block))
             while len(_PROGRAMS) >= _MOST_PROGRAMS:
                 _PROGRAMS.pop(next(iter(_PROGRAMS)))
             _PROGRAMS[key] = made
             self.compile_seconds = perf_counter() - before
         return _PROGRAMS[key]
 
+    def roll(self, q: Array, qd: Array, values: Array, *, substeps: int, samples: int) -> tuple[Array, Array, float]:
+        """Poses [N, samples, 7] from states [N, 7] and [N, 6] on, velocities [N, 6] at the end, seconds in Brax."""
+        block = BLOCK if samples > 2 else 1
+        program, count = self.program(substeps, block), len(q)
+        pose, last = np.empty((count, samples, 7)), np.empty((count, 6))
 
-def first_states(scene: FreeScene, starts: FreeStarts) -> tuple[Array, Array]:
-    """qpos [N, 7] and qvel [N, 6] of a scene's only body, as estimated for its centre of mass and this gravity."""
-    com = np.array(scene.bodies[0].com or (0.0, 0.0, 0.0))
-    fall = scene.gravity - starts.gravity
-    at = starts.position[:, 0] + starts.position_by_com[:, 0] @ com + fall * starts.position_by_gravity[:, 0]
-    going = starts.velocity[:, 0] + starts.velocity_by_com[:, 0] @ com + fall * starts.velocity_by_gravity[:, 0]
-    turn = starts.quaternion[:, 0]
-    # MuJoCo and Brax want the angular velocity in the body's frame
-    return np.column_stack([at, turn]), np.column_stack([going, turned_back(turn, starts.spin[:, 0])])
+        def work(low: int) -> float:
+            rows = np.minimum(np.arange(low, low + ROWS), count - 1)  # the last call is filled up with its last row
+            own, before = slice(low, low + ROWS), perf_counter()
+            now: tuple[Any, Any] = (q[rows], qd[rows])
+            pose[own, 0] = q[own]
+            with float64(self._jax):
+                for done in range(1, samples, block):
+                    *now, seen = program(*now, values[rows])  # type: ignore[assignment]
+                    pose[own, done : done + block] = np.asarray(seen)[: len(pose[own]), : samples - done]
+            last[own] = np.asarray(now[1])[: len(pose[own])]
+            return perf_counter() - before
+
+        chunks = range(0, count, ROWS)
+        workers = min(self.threads or os.cpu_count() or 1, len(chunks))
+        if workers == 1:
+            return pose, last, sum(work(low) for low in chunks)
+        with ThreadPoolExecutor(workers) as pool:
+            return pose, last, sum(pool.map(work, chunks))
 
 
-def _compile(jax: Any, physics: Any, system: Any, names: tuple[str, ...], substeps: int) -> Program:
-    """`BLOCK` samples of `ROWS` rollouts: (q, qd, values) to (q, qd) at the end and q at each sample."""
+@final
+class BraxRun:
+    """N rows of one body on their way."""
+
+    def __init__(self, engine: BraxEngine, start: SceneState, values: Array) -> None:
+        self.engine, self.values = engine, values
+        self._status = np.where(start.finite, Status.MOVING, Status.FAILED).astype(np.int8)
+        turn = start.quaternion[:, 0]
+        # MuJoCo and Brax want the angular velocity in the body's frame
+        self._q = np.column_stack([start.position[:, 0], turn])
+        self._qd = np.column_stack([start.velocity[:, 0], turned_back(turn, start.spin[:, 0])])
+        self._q[~start.finite], self._qd[~start.finite] = np.eye(7)[3], 0.0
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        return self._status.copy()
+
+    @property
+    def state(self) -> SceneState:
+        turn = self._q[:, 3:]
+        position, velocity, spin = self._q[:, None, :3], self._qd[:, None, :3], turned(turn, self._qd[:, 3:])[:, None]
+        return SceneState((self.engine.scene.bodies[0].name,), position, turn[:, None], velocity, spin)
+
+    def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
+        """See `Run`; a free body has no controls."""
+        if not (np.isfinite(duration) and duration > 0):
+            raise CaromError(f"duration: expected positive seconds, got {duration}")
+        self.rollout(duration, None if controls is None else np.asarray(controls)[:, None], frames=2)
+        return self.state
+
+    def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
+        """See `Run`; all rows go on for the same time."""
+        times = frame_times(duration, len(self._status), frames)
+        held_controls(controls, len(self._status), 0, several=True)
+        names = (self.engine.scene.bodies[0].name,)
+        if not len(times):
+            return Motion(names, times, np.zeros((0, frames, 1, 3)), np.zeros((0, frames, 1, 4)), self.status)
+        if np.ptp(times[:, -1]) > 0:
+            raise CaromError("duration: Brax takes one for all rows")
+        substeps = round(float(times[0, 1]) / self.engine.timestep)
+        if substeps < 1:
+            raise CaromError(f"duration: expected {self.engine.timestep:g} s or more between frames")
+        pose, last, seconds = self.engine.roll(self._q, self._qd, self.values, substeps=substeps, samples=frames)
+        self._status[_hold(pose)] = Status.FAILED
+        self._q, self._qd = pose[:, -1].copy(), np.where(np.isfinite(last), last, 0.0)
+        position, quaternion = pose[:, :, None, :3].copy(), pose[:, :, None, 3:].copy()
+        return Motion(names, times, position, quaternion, self.status, engine_seconds=seconds)
+
+    def contacts(self) -> Contacts:
+        """Brax keeps its contacts to itself."""
+        raise CaromError("contacts: Brax does not tell them; open the scene in MujocoEngine instead")
+
+
+def _compile(
+    jax: Any, physics: Any, system: Any, names: tuple[tuple[str, ...], tuple[str, ...]], sizes: tuple[int, int]
+) -> Program:
+    """(q, qd, values) of `ROWS` rows to (q, qd) at the end and q at each sample; names of parameters and of pairs."""
     jnp = jax.numpy
+    (parameters, pairs), (substeps, block) = names, sizes
 
     def one(q: Any, qd: Any, values: Any) -> Any:
-        own = _written(jnp, system, dict(zip(names, values, strict=True)))
+        own = _written(jnp, system, pairs, dict(zip(parameters, values, strict=True)))
 
         def step(state: Any, _: Any) -> Any:
             return physics.step(own, state, jnp.zeros(0)), None
@@ -207,11 +260,11 @@ def _compile(jax: Any, physics: Any, system: Any, names: tuple[str, ...], subste
             state, _ = jax.lax.scan(step, state, None, length=substeps)
             return state, state.q
 
-        state, poses = jax.lax.scan(sample, physics.init(own, q, qd), None, length=BLOCK)
+        state, poses = jax.lax.scan(sample, physics.init(own, q, qd), None, length=block)
         return state.q, state.qd, poses
 
     shapes = [jax.ShapeDtypeStruct((ROWS, width), jnp.float64) for width in (7, 6)]
-    shapes.append(jax.ShapeDtypeStruct((ROWS, len(names)), jnp.float64))
+    shapes.append(jax.ShapeDtypeStruct((ROWS, len(parameters)), jnp.float64))
     lowered = jax.jit(jax.vmap(one, axis_size=ROWS)).lower(*shapes)
     try:
         return lowered.compile(FASTER)  # type: ignore[no-any-return]
@@ -219,32 +272,19 @@ def _compile(jax: Any, physics: Any, system: Any, names: tuple[str, ...], subste
         return lowered.compile()  # type: ignore[no-any-return]
 
 
-def _written(jnp: Any, system: Any, value: Mapping[str, Any]) -> Any:
-    """The system with one rollout's parameters."""
-    new: dict[str, Any] = {}
-    if "friction" in value:
-        new["pair_friction"] = system.pair_friction.at[:, :2].set(value["friction"])
+def _written(jnp: Any, system: Any, pairs: Sequence[str], value: Mapping[str, Any]) -> Any:
+    """The system with one row's parameters."""
     if "elasticity" in value:  # Brax takes the mean of both geoms'
-        new["elasticity"] = jnp.zeros_like(system.elasticity) + value["elasticity"]
-    for field, columns in (("pair_solref", _SOLREF), ("pair_solimp", _SOLIMP)):
-        array = getattr(system, field)
-        for i, name in enumerate(columns):
-            if name in value:
-                array = new[field] = array.at[:, i].set(value[name])
-    return system.replace(**new) if new else system
-
-
-def _roll(jax: Any, program: Program, q: Array, qd: Array, values: Array, pose: Array) -> float:
-    """Fill `pose` [n, T, 7] for the first n rows, block by block; the seconds that took."""
-    before = perf_counter()
-    own, samples = len(pose), pose.shape[1]
-    pose[:, 0] = q[:own]
-    now: tuple[Any, Any] = (q, qd)
-    with float64(jax):
-        for done in range(1, samples, BLOCK):
-            *now, seen = program(*now, values)  # type: ignore[assignment]
-            pose[:, done : done + BLOCK] = np.asarray(seen)[:own, : samples - done]
-    return perf_counter() - before
+        return _written(
+            jnp,
+            system.replace(elasticity=jnp.zeros_like(system.elasticity) + value["elasticity"]),
+            pairs,
+            {name: v for name, v in value.items() if name != "elasticity"},
+        )
+    for name, v in value.items():
+        write = PARAMETERS[name].write
+        system = system if write is None else write.into_mjx(system, pairs, v)
+    return system
 
 
 def _hold(pose: Array) -> NDArray[np.bool_]:

@@ -47,14 +47,14 @@ def strikes_of(scene: StrikeScene, state: SceneState) -> Strikes:
     return Strikes(pose[:, 0], moving[:, 0], pose[:, 1], moving[:, 1], posture)
 
 
-def motion_of(scene: StrikeScene, rollout: Rollout) -> Motion:
-    """A rollout of strikes as a motion of target and striker."""
+def motion_of(scene: StrikeScene, rollout: Rollout, posture: Array) -> Motion:
+    """A rollout of strikes as a motion of target and striker, who is held at this posture [N, 4]."""
     count, frames = rollout.time.shape
     position, quaternion = np.zeros((count, frames, 2, 3)), np.zeros((count, frames, 2, 4))
     for i, pose in enumerate((rollout.target_pose, rollout.striker_pose)):
         position[:, :, i, :2] = pose[..., :2]
         quaternion[:, :, i, 0], quaternion[:, :, i, 3] = np.cos(pose[..., 2] / 2), np.sin(pose[..., 2] / 2)
-    position[..., 2] = scene.shape.full_height / 2
+    position[:, :, 0, 2], position[:, :, 1, 2] = scene.shape.full_height / 2, posture[:, :1]
     return Motion(BODIES, rollout.time, position, quaternion, rollout.status)
 
 
@@ -107,7 +107,8 @@ class StrikeRun:
     def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
         """See `Run`. From the start it is the engine's own rollout; later it goes on from where the run is."""
         if self._fresh or self._stepping is None:
-            return motion_of(self.scene, self._roll_out(self._start, duration, controls, frames=frames))
+            rolled = self._roll_out(self._start, duration, controls, frames=frames)
+            return motion_of(self.scene, rolled, self._start.posture)
         times = frame_times(duration, len(self._start), frames)
         if np.ptp(times[:, -1]) > 0:
             raise CaromError("duration: once a run has been stepped, all rows go on for the same time")

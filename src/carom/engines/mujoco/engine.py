@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import final
 
 import mujoco
@@ -17,6 +18,15 @@ from carom.scenes.scene import Scene
 from carom.state import Array, Contacts, Motion, SceneState, Status
 
 LOST = 1e3  #: [m] a body that is further off was thrown out of the scene
+
+
+@final
+@dataclass(frozen=True)
+class Keep:
+    """Which rows are worth going on with, asked once. The others stand still from there on."""
+
+    sample: int  #: frame after which it is asked
+    choose: Callable[[Array, Array], NDArray[np.bool_]]  #: positions and quaternions so far [N, t, B, .] -> go on? [N]
 
 
 @final
@@ -100,38 +110,34 @@ class MujocoRun:
         self._advance(self._alive(), steps)
         return self.state
 
-    def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
-        """See `Run`. Instants are those of the nearest step."""
+    def rollout(
+        self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2, keep: Keep | None = None
+    ) -> Motion:
+        """See `Run`. Instants are those of the nearest step. `keep` stops rows that are not worth going on with."""
         count, timestep = len(self), self.engine.timestep
-        wanted = frame_times(duration, count, frames)
         held = held_controls(controls, count, self.engine.model.nu, several=True)
-        at = np.rint(wanted / timestep).astype(np.int64)
+        at = np.rint(frame_times(duration, count, frames) / timestep).astype(np.int64)
         bodies, joints = len(self.layout.bodies), len(self.layout.joints)
         position, quaternion = np.zeros((count, frames, bodies, 3)), np.zeros((count, frames, bodies, 4))
-        angles = np.zeros((count, frames, joints))
-        done = 0
-        stops = np.unique(at) if held is None else np.unique([*at.ravel(), *self._changes(at, held).ravel()])
+        angles, going, done = np.zeros((count, frames, joints)), np.ones(count, dtype=bool), 0
+        stops = np.unique(at) if held is None else np.unique(np.concatenate([at, self._changes(at, held)], axis=1))
         for stop in stops:
-            alive = self._alive()
-            self._advance(alive[at[alive, -1] >= stop], int(stop) - done)
+            active = np.flatnonzero(going & (self._status != Status.FAILED) & (at[:, -1] >= stop))
+            self._advance(active, int(stop) - done)
             done = int(stop)
-            now = self.layout.poses(self._qpos)
             row, frame = np.nonzero(at == stop)
-            position[row, frame], quaternion[row, frame], angles[row, frame] = (column[row] for column in now)
+            now = self.layout.poses(self._qpos[row])
+            position[row, frame], quaternion[row, frame], angles[row, frame] = now
             if held is not None:
                 share = np.clip((stop + 0.5) / np.maximum(at[:, -1], 1) * held.shape[1], 0, held.shape[1] - 1)
                 self._control(held[np.arange(count), share.astype(np.int64)])
+            if keep is not None and (at[:, keep.sample] == stop).all():
+                seen = slice(0, keep.sample + 1)
+                going = keep.choose(position[:, seen], quaternion[:, seen])
         instants = np.asarray(at * timestep, dtype=np.float64)
         seconds, self._seconds = self._batch.seconds - self._seconds, self._batch.seconds
         return Motion(
-            self.layout.bodies,
-            instants,
-            position,
-            quaternion,
-            self.status,
-            self.layout.joints,
-            angles,
-            seconds,
+            self.layout.bodies, instants, position, quaternion, self.status, self.layout.joints, angles, seconds
         )
 
     def contacts(self) -> Contacts:

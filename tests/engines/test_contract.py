@@ -1,0 +1,316 @@
+"""One contract, every engine: opened at states, stepped or rolled out; statuses, rows and messages alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from test_strikes import Bounce, approaching, engine
+
+from carom.core.errors import CaromError
+from carom.engines import Engine, MjxSimulator, MujocoEngine
+from carom.engines.mujoco.engine import home
+from carom.engines.planar import state_of, strikes_of
+from carom.scenes.free import FreeScene, toss_scene
+from carom.scenes.scene import MjcfScene
+from carom.scenes.shapes import Body, Shape
+from carom.scenes.strike import builtin
+from carom.state import Array, SceneState, Status
+
+#: An arm of two joints with position servos, whose hand pushes a block over the floor.
+ARM = MjcfScene(
+    "arm",
+    """
+    <mujoco>
+      <option timestep="0.002" cone="elliptic"/>
+      <worldbody>
+        <geom name="floor" type="plane" size="2 2 0.1" contype="0" conaffinity="0"/>
+        <body name="upper" pos="0 0 0.03">
+          <joint name="shoulder" axis="0 0 1" damping="0.2"/>
+          <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="0.8" contype="0" conaffinity="0"/>
+          <body name="lower" pos="0.3 0 0">
+            <joint name="elbow" axis="0 0 1" damping="0.2"/>
+            <geom type="capsule" fromto="0 0 0 0.25 0 0" size="0.02" mass="0.5" contype="0" conaffinity="0"/>
+            <geom name="hand" type="sphere" pos="0.25 0 0" size="0.025" mass="0.1" contype="0" conaffinity="0"/>
+          </body>
+        </body>
+        <body name="block" pos="0.45 0.12 0.03">
+          <freejoint/>
+          <geom name="block" type="box" size="0.04 0.04 0.03" mass="0.2" contype="0" conaffinity="0"/>
+        </body>
+      </worldbody>
+      <contact>
+        <pair name="hand" geom1="hand" geom2="block"/>
+        <pair name="floor" geom1="floor" geom2="block"/>
+      </contact>
+      <actuator>
+        <position joint="shoulder" kp="60" kv="4"/>
+        <position joint="elbow" kp="60" kv="4"/>
+      </actuator>
+    </mujoco>
+    """,
+    roles={"arm": "upper", "tool": "lower", "target": "block"},
+)
+TWO = FreeScene(
+    "two",
+    (
+        Body("cube", "target", Shape("box", size=(0.1, 0.1, 0.1)), mass=0.3),
+        Body("ball", "target", Shape("sphere", radius=0.04), mass=0.2),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """An engine and states to open it at."""
+
+    engine: Callable[[], Engine]
+    states: Callable[[int], SceneState]
+    controls: int  #: numbers in a control
+    period: float = 0.01  #: [s] of a control
+    parameter: str = ""  #: one that it takes
+    exact: bool = True  #: whether steps and rollouts agree to the last digits
+
+
+def flying(scene: FreeScene, count: int) -> SceneState:
+    rng, bodies = np.random.default_rng(0), tuple(b.name for b in scene.bodies)
+    position = rng.normal(size=(4, len(bodies), 3)) * 0.02 + [0.0, 0.0, 0.2]
+    position[..., 0] += 0.3 * np.arange(len(bodies))
+    turn = rng.normal(size=(4, len(bodies), 4))
+    turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
+    speed, spin = rng.normal(size=(2, 4, len(bodies), 3)) * 0.5
+    return SceneState(bodies, position, turn, speed, spin)[np.arange(count)]
+
+
+def reaching(count: int) -> SceneState:
+    made = MujocoEngine(ARM, threads=1)
+    start = home(made.layout, made.model, 4)
+    return replace(start, joint_position=start.joint_position + [[-0.1 * i, 0.3] for i in range(4)])[np.arange(count)]
+
+
+def striking(count: int) -> SceneState:
+    square = builtin("square")
+    held = replace(approaching(square, 4, seed=3), posture=np.tile([0.025, 0.0, 0.0, 0.0], (4, 1)))
+    return state_of(square, held)[np.arange(count)]
+
+
+@cache
+def mjx() -> Engine:
+    pytest.importorskip("jax", reason="JAX is not installed: pip install carom[mjx]")
+    pytest.importorskip("mujoco.mjx", reason="MJX is not installed: pip install carom[mjx]")
+    return MjxSimulator(builtin("square"), {"ground_friction": 0.3})
+
+
+@cache
+def brax() -> Engine:
+    pytest.importorskip("brax", reason="Brax is not installed: pip install carom[bench]")
+    from carom.engines.brax import BraxEngine
+
+    return BraxEngine(toss_scene(), ("friction",), pipeline="spring", step=0.001)
+
+
+CASES = {
+    "mujoco: free bodies": Case(
+        cache(lambda: MujocoEngine(TWO, ("friction", "mass_scale"), step=0.001, threads=2)),
+        lambda count: flying(TWO, count),
+        0,
+        parameter="friction",
+    ),
+    "mujoco: robot": Case(
+        cache(lambda: MujocoEngine(ARM, ("friction",), threads=2)), reaching, 2, parameter="friction"
+    ),
+    "mujoco: strike scene": Case(
+        cache(lambda: MujocoEngine(builtin("square"), ("striker_friction",), threads=2)),
+        striking,
+        0,
+        parameter="striker_friction",
+    ),
+    "mujoco: strikes": Case(lambda: engine("mujoco"), striking, 3, parameter="striker_friction"),
+    "hybrid: slider": Case(lambda: engine("hybrid"), striking, 3, exact=False),
+    "hybrid: mujoco": Case(lambda: engine("hybrid-mujoco"), striking, 3),
+    "mjx: strikes": Case(mjx, striking, 3),
+    "brax": Case(brax, lambda count: flying(toss_scene(), count), 0, parameter="friction"),
+}
+every_engine = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+SOME = 3  #: rows; MJX pads to powers of two, so that 3 and 4 share a program
+
+
+def poses(state: SceneState) -> Array:
+    return np.concatenate([state.position, state.quaternion], axis=-1)
+
+
+@every_engine
+def test_a_run_is_opened_stepped_and_rolled_out(case: Case) -> None:
+    start = case.states(SOME)
+    run = case.engine().open(start)
+    np.testing.assert_allclose(poses(run.state), poses(start), atol=1e-12)
+    np.testing.assert_allclose(run.state.velocity, start.velocity, atol=1e-12)
+    after = run.step(case.period)
+    assert after.bodies == start.bodies
+    assert after.joints == start.joints
+    assert len(after) == SOME
+    assert np.isfinite(poses(after)).all()
+    assert run.status.dtype == np.int8
+    assert (run.status != Status.FAILED).all()
+    motion = case.engine().open(start).rollout(4 * case.period, frames=5)
+    assert motion.position.shape == (SOME, 5, len(start.bodies), 3)
+    assert motion.quaternion.shape == (SOME, 5, len(start.bodies), 4)
+    np.testing.assert_allclose(motion.time, np.tile(np.arange(5) * case.period, (SOME, 1)), atol=1e-9)
+    np.testing.assert_allclose(motion.position[:, 0], start.position, atol=1e-12)
+    np.testing.assert_allclose(motion.position[:, 1], after.position, atol=1e-9 if case.exact else 1e-4)
+
+
+@every_engine
+def test_steps_one_after_the_other_are_a_rollout(case: Case) -> None:
+    start = case.states(SOME)
+    whole = case.engine().open(start).rollout(8 * case.period, frames=2)
+    run = case.engine().open(start)
+    for _ in range(8):
+        run.step(case.period)
+    tolerance = 1e-9 if case.exact else 2e-4
+    np.testing.assert_allclose(run.state.position, whole.position[:, -1], atol=tolerance)
+
+
+@every_engine
+def test_an_empty_batch_is_fine(case: Case) -> None:
+    start = case.states(4)[:0]
+    run = case.engine().open(start)
+    assert len(run.step(case.period)) == 0
+    assert len(run.status) == 0
+    assert case.engine().open(start).rollout(case.period, frames=3).position.shape == (0, 3, len(start.bodies), 3)
+
+
+@every_engine
+def test_a_row_that_is_no_numbers_fails_and_changes_no_other(case: Case) -> None:
+    start = case.states(4)
+    position = start.position.copy()
+    position[1, 0, 0] = np.nan
+    good, spoilt = (case.engine().open(s).rollout(5 * case.period) for s in (start, replace(start, position=position)))
+    assert spoilt.status[1] == Status.FAILED
+    assert (np.delete(spoilt.status, 1) != Status.FAILED).all()
+    others = np.array([0, 2, 3])
+    np.testing.assert_allclose(spoilt.position[others], good.position[others], atol=1e-12)
+    run = case.engine().open(replace(start, position=position))
+    run.step(case.period)
+    assert run.status[1] == Status.FAILED
+
+
+@every_engine
+def test_a_row_does_not_depend_on_its_neighbours(case: Case) -> None:
+    start = case.states(4)
+    all_of_them = case.engine().open(start).rollout(5 * case.period, frames=3)
+    three = case.engine().open(start[[3, 0, 1]]).rollout(5 * case.period, frames=3)
+    np.testing.assert_allclose(three.position, all_of_them.position[[3, 0, 1]], rtol=0, atol=1e-12)
+
+
+@every_engine
+def test_parameters_differ_per_row_or_are_refused(case: Case) -> None:
+    start, made = case.states(SOME), case.engine()
+    if not case.parameter:
+        with pytest.raises(CaromError, match="unknown parameter of this engine 'friction'"):
+            made.open(start, {"friction": 0.2})
+        return
+    made.open(start, {case.parameter: [0.1, 0.2, 0.3]}).step(case.period)
+    with pytest.raises(CaromError, match=f"parameter '{case.parameter}': expected a finite number, or 3 of them"):
+        made.open(start, {case.parameter: [0.1, 0.2]})
+    with pytest.raises(CaromError, match="unknown parameter of this engine 'frction'"):
+        made.open(start, {"frction": 0.2})
+
+
+@every_engine
+def test_wrong_states_durations_and_controls_are_refused(case: Case) -> None:
+    start, made = case.states(SOME), case.engine()
+    other = SceneState(("nobody",), np.zeros((1, 1, 3)), [[[1.0, 0, 0, 0]]], np.zeros((1, 1, 3)), np.zeros((1, 1, 3)))
+    with pytest.raises(CaromError, match=r"start: expected .*got nobody"):
+        made.open(other)
+    for duration in (0.0, -1.0, np.nan):
+        with pytest.raises(CaromError, match="duration: expected"):
+            made.open(start).rollout(duration)
+    with pytest.raises(CaromError, match=r"controls: expected"):
+        made.open(start).step(case.period, np.zeros((SOME, case.controls + 1)))
+    with pytest.raises(CaromError, match="frames: expected 2 or more"):
+        made.open(start).rollout(case.period, frames=1)
+
+
+@every_engine
+def test_it_says_what_it_makes_of_a_scene(case: Case) -> None:
+    made = case.engine()
+    assert made.validate(made.scene).ok
+    foreign = ARM if case.controls == 3 else MjcfScene("ball", BALL_JOINT)
+    verdict = made.validate(foreign)
+    assert not verdict.ok
+    assert all(verdict.cannot)
+
+
+BALL_JOINT = "<mujoco><worldbody><body><joint type='ball'/><geom size='0.1'/></body></worldbody></mujoco>"
+
+
+def test_an_arm_pushes_a_block_in_a_closed_loop() -> None:
+    """256 arms, each with another friction of the floor, steer their hands by what they see; 2 s at 50 Hz."""
+    count, period = 256, 0.02
+    made = MujocoEngine(ARM, ("friction",), threads=2)
+    start = home(made.layout, made.model, count)
+    start = replace(start, joint_position=np.tile([-0.3, 0.6], (count, 1)))
+    friction = np.linspace(0.1, 0.8, count)
+    run = made.open(start, {"friction": friction})
+    touched = np.zeros(count, dtype=bool)
+    state = run.state
+    for _ in range(100):
+        block, joints = state.position[:, 0], state.joint_position
+        bearing = np.arctan2(block[:, 1], block[:, 0])
+        state = run.step(period, np.column_stack([bearing + 0.1, joints[:, 1] - 0.2 * (joints[:, 1] - 0.4)]))
+        touched |= np.linalg.norm(state.velocity[:, 0], axis=-1) > 0.02
+    assert (run.status == Status.MOVING).all()
+    assert touched.all()
+    moved = np.linalg.norm(state.position[:, 0, :2] - start.position[:, 0, :2], axis=-1)
+    assert (moved > 0.01).all()
+    assert np.ptp(moved) > 1e-3  # parameters differ per row
+    assert (np.abs(state.position[:, 0, 2] - 0.03) < 5e-3).all()  # nobody sank in or flew away
+    contacts = run.contacts()
+    floor = [i for i, pair in enumerate(contacts.bodies) if set(pair) == {"world", "block"}]
+    assert set(contacts.row[floor]) == set(range(count))
+    # the floor carries the block: over one step, its weight times the step
+    weight = np.bincount(contacts.row[floor], np.abs(contacts.impulse[floor, 2]), count)
+    assert np.median(weight) == pytest.approx(0.2 * 9.81 * made.timestep, rel=0.2)
+    assert (np.abs(np.linalg.norm(contacts.normal, axis=-1) - 1) < 1e-9).all()
+
+
+def test_controls_of_a_rollout_are_held_in_turn() -> None:
+    made = MujocoEngine(ARM, threads=1)
+    start = reaching(2)
+    targets = np.array([[[0.2, 0.1], [-0.2, 0.4]]]).repeat(2, axis=0)
+    whole = made.open(start).rollout(0.4, targets, frames=3)
+    run = made.open(start)
+    run.step(0.2, targets[:, 0])
+    np.testing.assert_allclose(whole.joint_position[:, 1], run.state.joint_position, atol=1e-9)
+    run.step(0.2, targets[:, 1])
+    np.testing.assert_allclose(whole.joint_position[:, 2], run.state.joint_position, atol=1e-9)
+
+
+def test_planar_strikes_and_states_are_two_views_of_one_thing() -> None:
+    for name in ("square", "semi-cylinder"):
+        scene = builtin(name)
+        strikes = approaching(scene, 5, seed=1)
+        moving = replace(strikes, target_velocity=np.random.default_rng(0).normal(size=(5, 3)))
+        back = strikes_of(scene, state_of(scene, moving))
+        for column in ("target_pose", "target_velocity", "striker_pose", "striker_velocity"):
+            near = getattr(back, column) - getattr(moving, column)
+            near[:, 2] = np.arctan2(np.sin(near[:, 2]), np.cos(near[:, 2]))
+            np.testing.assert_allclose(near, 0, atol=1e-12)
+
+
+def test_the_learned_impact_strikes_in_a_closed_loop() -> None:
+    """A striker led bit by bit hits as one that was thrown: the network answers within a step."""
+    scene = builtin("square")
+    assert isinstance(engine("hybrid").impact.model, Bounce)  # type: ignore[attr-defined]
+    start = striking(4)
+    thrown = engine("hybrid").open(start).rollout(0.3).position[:, -1, 0]
+    run = engine("hybrid").open(start)
+    for _ in range(30):
+        run.step(0.01)
+    np.testing.assert_allclose(run.state.position[:, 0, :2], thrown[:, :2], atol=2e-4)
+    assert (run.status != Status.MISSED).all()
+    assert scene.mass > 0
