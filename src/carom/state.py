@@ -82,7 +82,7 @@ class SceneState:
     def finite(self) -> NDArray[np.bool_]:
         """Whether all numbers of a row are finite [N]."""
         columns = (self.position, self.quaternion, self.velocity, self.spin, self.joint_position, self.joint_velocity)
-        rows = [np.isfinite(c).reshape(len(self), -1).all(axis=1) for c in columns]
+        rows = [np.isfinite(c).all(axis=tuple(range(1, c.ndim))) for c in columns]
         return np.asarray(np.all(rows, axis=0))
 
 
