@@ -24,9 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, SceneError, unknown_name
+from carom.core.rotations import to_body
 from carom.engines.contract import Validation
 from carom.engines.mjx.load import float64
-from carom.engines.mujoco.bodies import FreeMotion, FreeStarts, turned_back
+from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
 from carom.scenes.free import FREE, TABLE_II, FreeScene, free_spec, timestep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
@@ -189,7 +190,7 @@ def first_states(scene: FreeScene, starts: FreeStarts) -> tuple[Array, Array]:
     going = starts.velocity[:, 0] + starts.velocity_by_com[:, 0] @ com + fall * starts.velocity_by_gravity[:, 0]
     turn = starts.quaternion[:, 0]
     # MuJoCo and Brax want the angular velocity in the body's frame
-    return np.column_stack([at, turn]), np.column_stack([going, turned_back(turn, starts.spin[:, 0])])
+    return np.column_stack([at, turn]), np.column_stack([going, to_body(turn, starts.spin[:, 0])])
 
 
 def _compile(jax: Any, physics: Any, system: Any, names: tuple[str, ...], substeps: int) -> Program:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from carom.core.rotations import unwrapped_yaw
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array, rotate
 
@@ -117,12 +118,3 @@ class Recordings:
 
     def __len__(self) -> int:
         return len(self.trajectories)
-
-
-def unwrapped_yaw(quaternion: Array) -> Array:
-    """Rotation about z [T] rad of quaternions [T, 4], without jumps of a turn; lost samples stay NaN."""
-    w, x, y, z = quaternion.T
-    yaw = np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
-    good = np.isfinite(yaw)
-    yaw[good] = np.unwrap(yaw[good])
-    return np.asarray(yaw)

@@ -7,15 +7,16 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from free_recordings import starts_of_tosses
 from scipy.spatial.transform import Rotation
 
 from carom.core.errors import SceneError
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts, Keep, turned_back
+from carom.core.rotations import to_body
+from carom.engines.mujoco.bodies import FreeBatch, FreeStarts, Keep
 from carom.identify.tosses.result import contact_character
 from carom.scenes.free import FREE, FreeScene, free_parameters, toss_scene
 from carom.scenes.parameters import Parameter
 from carom.scenes.shapes import Body, Shape
-from free_recordings import starts_of_tosses
 
 PERIOD = 0.01
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])
@@ -131,7 +132,7 @@ def stepped(batch, values, starts, samples):
     data = mujoco.MjData(model)
     data.qpos[:3], data.qpos[3:] = starts.position[0, 0], starts.quaternion[0, 0]
     data.qvel[:3] = starts.velocity[0, 0]
-    data.qvel[3:] = turned_back(starts.quaternion[0], starts.spin[0])[0]
+    data.qvel[3:] = to_body(starts.quaternion[0], starts.spin[0])[0]
     path = [data.qpos.copy()]
     for _ in range(samples - 1):
         mujoco.mj_step(model, data, nstep=batch.substeps)

@@ -13,6 +13,7 @@ from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from carom.core.errors import SceneError
+from carom.core.rotations import about_z, of_tilt, to_body, yaw
 from carom.scenes.free import FREE, FreeScene, calibrated, free_spec, pad_size, timestep
 from carom.scenes.parameters import Parameter
 from carom.state import Array
@@ -151,8 +152,7 @@ class FreeBatch:
     def _lean_and_round(self, spec: mujoco.MjSpec, values: Mapping[str, float]) -> None:
         """The ground's lean and the rounding of edges, in a spec."""
         if {"tilt_x", "tilt_y"} & values.keys():
-            lean = np.array([1.0, -values.get("tilt_y", 0.0) / 2, values.get("tilt_x", 0.0) / 2, 0.0])
-            spec.geom("ground").quat = lean / np.linalg.norm(lean)
+            spec.geom("ground").quat = of_tilt(values.get("tilt_x", 0.0), values.get("tilt_y", 0.0))
         if radius := values.get("edge_radius", 0.0):
             for body in self.scene.bodies:
                 if body.shape is not None and body.shape.kind == "box":
@@ -184,9 +184,7 @@ class FreeBatch:
         if "gravity" in value and not self.scene.planar:
             batch.expand("opt.gravity")[..., 2] = -value["gravity"].reshape(batch.expand("opt.gravity")[..., 2].shape)
         if {"tilt_x", "tilt_y"} & value.keys():
-            lean = [value.get(f"tilt_{axis}", np.zeros(batch.nsim)) / 2 for axis in "xy"]
-            quaternion = np.stack([np.ones(batch.nsim), -lean[1], lean[0], np.zeros(batch.nsim)], axis=-1)
-            batch.expand("geom_quat")[:, 0] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+            batch.expand("geom_quat")[:, 0] = of_tilt(value.get("tilt_x", 0.0), value.get("tilt_y", 0.0))
         if {"length_scale", "edge_radius"} & value.keys():
             self._write_sizes(batch, scale, value.get("edge_radius", np.zeros(batch.nsim)))
         batch.set_const()
@@ -299,31 +297,22 @@ class FreeBatch:
     ) -> None:
         for body in range(len(self.scene.bodies)):
             if self.scene.planar:
-                w, x, y, z = np.moveaxis(quaternion[:, body], -1, 0)
-                yaw = np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
                 three = slice(3 * body, 3 * body + 3)
-                qpos[:, three] = np.column_stack([position[:, body, :2], yaw])
+                qpos[:, three] = np.column_stack([position[:, body, :2], yaw(quaternion[:, body])])
                 qvel[:, three] = np.column_stack([velocity[:, body, :2], spin[:, body, 2]])
                 continue
             qpos[:, 7 * body : 7 * body + 3] = position[:, body]
             qpos[:, 7 * body + 3 : 7 * body + 7] = quaternion[:, body]
             qvel[:, 6 * body : 6 * body + 3] = velocity[:, body]
             # the border where MuJoCo wants the angular velocity in the body's frame
-            qvel[:, 6 * body + 3 : 6 * body + 6] = turned_back(quaternion[:, body], spin[:, body])
+            qvel[:, 6 * body + 3 : 6 * body + 6] = to_body(quaternion[:, body], spin[:, body])
 
     def _read(self, qpos: Array, position: Array, quaternion: Array, height: Array) -> None:
         for body in range(len(self.scene.bodies)):
             if self.scene.planar:
-                x, y, yaw = qpos[:, 3 * body : 3 * body + 3].T
+                x, y, angle = qpos[:, 3 * body : 3 * body + 3].T
                 position[:, body] = np.column_stack([x, y, height[:, body]])
-                quaternion[:, body] = np.column_stack([np.cos(yaw / 2), 0 * yaw, 0 * yaw, np.sin(yaw / 2)])
+                quaternion[:, body] = about_z(angle)
             else:
                 position[:, body] = qpos[:, 7 * body : 7 * body + 3]
                 quaternion[:, body] = qpos[:, 7 * body + 3 : 7 * body + 7]
-
-
-def turned_back(quaternion: Array, vectors: Array) -> Array:
-    """World vectors [N, 3] in the frames of bodies with these quaternions [N, 4]."""
-    w, axis = quaternion[:, :1], -quaternion[:, 1:]
-    cross = 2 * np.cross(axis, vectors)
-    return np.asarray(vectors + w * cross + np.cross(axis, cross))
