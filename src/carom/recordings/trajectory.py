@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -53,6 +53,8 @@ class Trajectory:
     controls: Mapping[str, Array] = field(default_factory=dict)  #: name -> [T], in the file's own units
     velocity_world: Mapping[str, Array] = field(default_factory=dict)  #: body -> [T, 3] m/s, where recorded
     angular_velocity_world: Mapping[str, Array] = field(default_factory=dict)  #: body -> [T, 3] rad/s, where recorded
+    #: what was worked out from these samples, by what and with which settings; a copy (`replace`) starts without it
+    kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.time)
