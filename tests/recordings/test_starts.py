@@ -10,8 +10,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from carom.core.errors import RecordingError
+from carom.core.rotations import matrices
 from carom.recordings import Trajectory
-from carom.recordings.starts import LEAD, find_start, first_contact, matrices
+from carom.recordings.starts import LEAD, find_start, first_contact
 from carom.scenes.shapes import Body, Shape
 
 RATE, G = 150.0, 9.7

@@ -14,8 +14,8 @@ from simulated_tosses import CALIBRATED, parameters_file, tosses
 
 from carom.cli import main
 from carom.core.errors import CaromError
+from carom.core.rotations import matrices
 from carom.recordings import read
-from carom.recordings.starts import matrices
 from carom.scale import augment, calibration, cubes, load, scale, toss
 from carom.scale.shards import Row, table_of
 

@@ -11,8 +11,8 @@ import trimesh
 from simulated_tosses import CALIBRATED, parameters_file, tosses
 
 from carom.core.errors import CaromError
+from carom.core.rotations import matrices
 from carom.recordings import Recordings, Trajectory, write
-from carom.recordings.starts import matrices
 from carom.scale import Trajectories, Variation, calibration, cubes, dropped, load, recorded, scale, toss
 from carom.scale.sources import CUBES, TOSS
 from carom.scenes.parameters import FREE

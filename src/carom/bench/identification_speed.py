@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 
 from carom.bench.simulated_tosses import toss
+from carom.core.rotations import to_body
 from carom.engines.mujoco.bodies import FreeMotion
-from carom.engines.mujoco.layout import turned_back
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, equation_1
 from carom.identify.tosses.search import search
@@ -54,7 +54,7 @@ def _plain(
     model, step, count = problem.engine.model, problem.engine.substeps, len(motions)
     data = mujoco.MjData(model)
     starts = motions.starts
-    spin = turned_back(starts.quaternion[:, 0], starts.spin[:, 0])
+    spin = to_body(starts.quaternion[:, 0], starts.spin[:, 0])
     first = np.zeros((count, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     first[:, 1:] = np.concatenate([starts.position[:, 0], starts.quaternion[:, 0], starts.velocity[:, 0], spin], axis=1)
     width, restarts = len(parameters), 0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from carom.core.rotations import from_scipy, to_scipy
 from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.tosses.recorded import Motions, motions_of
 from carom.identify.tosses.sides import SIDES
@@ -40,7 +41,7 @@ def starts_of_tosses(count: int, rng: np.random.Generator, sides: NDArray[np.int
     position = np.zeros((count, 1, 3))
     position[..., :2] = 0.05 * rng.normal(size=(count, 1, 2))
     position[..., 2] = rng.uniform(0.18, 0.25, (count, 1))
-    turn = Rotation.random(count, rng=rng).as_quat()[:, None, [3, 0, 1, 2]]
+    turn = from_scipy(Rotation.random(count, rng=rng))[:, None]
     heading, speed = rng.uniform(0, 2 * np.pi, count), rng.uniform(0.6, 1.4, count)
     up = rng.uniform(0.0, 0.8, count)
     velocity = np.stack([speed * np.cos(heading), speed * np.sin(heading), up], axis=-1)[:, None]
@@ -66,8 +67,8 @@ def toss(
     motion = engine.run(starts, np.array([list(truth.values())]), samples)
     position = motion.position[:, :, 0] + noise[0] * rng.normal(size=(count, samples, 3))
     shake = Rotation.from_rotvec(noise[1] * rng.normal(size=(count * samples, 3)))
-    turned = shake * Rotation.from_quat(motion.quaternion[:, :, 0].reshape(-1, 4)[:, [1, 2, 3, 0]])
-    quaternion = turned.as_quat()[:, [3, 0, 1, 2]].reshape(count, samples, 4)
+    turned = shake * to_scipy(motion.quaternion[:, :, 0].reshape(-1, 4))
+    quaternion = from_scipy(turned).reshape(count, samples, 4)
     bodies = {"cube": scene.bodies[0]}
     made = tuple(
         Trajectory(

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from carom.core.artefacts import plain
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
 
@@ -49,7 +50,7 @@ class Out:
     def write(self, result: Any) -> None:
         if self.json_file is None:
             return
-        text = json.dumps(_plain(result), indent=1, allow_nan=False)
+        text = json.dumps(plain(result), indent=1, allow_nan=False)
         if self.json_file == "-":
             print(text)
             return
@@ -58,19 +59,6 @@ class Out:
         path = Path(self.json_file)
         path.parent.mkdir(parents=True, exist_ok=True)
         atomically(path, lambda file: file.write((text + "\n").encode()))
-
-
-def _plain(value: Any) -> Any:
-    """JSON-able copy: NaN and infinity become null, arrays lists."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
-    return value
 
 
 @contextmanager

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError, SceneError, unknown_name
+from carom.core.rotations import to_body, to_world
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
 from carom.engines.mjx.load import float64
-from carom.engines.mujoco.layout import turned, turned_back
 from carom.scenes.free import FreeScene
 from carom.scenes.parameters import FREE, PARAMETERS, TABLE_II, Parameter
 from carom.scenes.scene import Scene
@@ -200,7 +200,7 @@ class BraxRun:
         turn = start.quaternion[:, 0]
         # MuJoCo and Brax want the angular velocity in the body's frame
         self._q = np.column_stack([start.position[:, 0], turn])
-        self._qd = np.column_stack([start.velocity[:, 0], turned_back(turn, start.spin[:, 0])])
+        self._qd = np.column_stack([start.velocity[:, 0], to_body(turn, start.spin[:, 0])])
         self._q[~start.finite], self._qd[~start.finite] = np.eye(7)[3], 0.0
 
     @property
@@ -210,7 +210,7 @@ class BraxRun:
     @property
     def state(self) -> SceneState:
         turn = self._q[:, 3:]
-        position, velocity, spin = self._q[:, None, :3], self._qd[:, None, :3], turned(turn, self._qd[:, 3:])[:, None]
+        position, velocity, spin = self._q[:, None, :3], self._qd[:, None, :3], to_world(turn, self._qd[:, 3:])[:, None]
         return SceneState((self.engine.scene.bodies[0].name,), position, turn[:, None], velocity, spin)
 
     def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError
+from carom.core.rotations import about_z, yaw
 from carom.engines.contract import Rollout, frame_times, held_controls
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Contacts, Motion, SceneState, Strikes, cross, rotate
@@ -25,7 +26,7 @@ def state_of(scene: StrikeScene, strikes: Strikes) -> SceneState:
         ((strikes.target_pose, strikes.target_velocity), (strikes.striker_pose, strikes.striker_velocity))
     ):
         position[:, i, :2], velocity[:, i, :2], spin[:, i, 2] = pose[:, :2], moving[:, :2], moving[:, 2]
-        quaternion[:, i, 0], quaternion[:, i, 3] = np.cos(pose[:, 2] / 2), np.sin(pose[:, 2] / 2)
+        quaternion[:, i] = about_z(pose[:, 2])
     position[:, 0, 2], position[:, 1, 2] = half, strikes.posture[:, 0]
     velocity[:, 1, 2] = strikes.posture[:, 3]
     velocity[:, 0, :2] -= cross(strikes.target_velocity[:, 2], _arm(scene, strikes.target_pose))
@@ -37,9 +38,7 @@ def strikes_of(scene: StrikeScene, state: SceneState) -> Strikes:
     if state.bodies != BODIES or state.joints:
         got = ", ".join((*state.bodies, *state.joints)) or "none"
         raise CaromError(f"start: expected the bodies target and striker, and no joints; got {got}")
-    w, x, y, z = np.moveaxis(state.quaternion, -1, 0)
-    yaw = np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
-    pose = np.concatenate([state.position[..., :2], yaw[..., None]], axis=-1)
+    pose = np.concatenate([state.position[..., :2], yaw(state.quaternion)[..., None]], axis=-1)
     moving = np.concatenate([state.velocity[..., :2], state.spin[..., 2:]], axis=-1)
     moving[:, 0, :2] += cross(state.spin[:, 0, 2], _arm(scene, pose[:, 0]))
     posture = np.zeros((len(state), 4))
@@ -53,7 +52,7 @@ def motion_of(scene: StrikeScene, rollout: Rollout, posture: Array) -> Motion:
     position, quaternion = np.zeros((count, frames, 2, 3)), np.zeros((count, frames, 2, 4))
     for i, pose in enumerate((rollout.target_pose, rollout.striker_pose)):
         position[:, :, i, :2] = pose[..., :2]
-        quaternion[:, :, i, 0], quaternion[:, :, i, 3] = np.cos(pose[..., 2] / 2), np.sin(pose[..., 2] / 2)
+        quaternion[:, :, i] = about_z(pose[..., 2])
     position[:, :, 0, 2], position[:, :, 1, 2] = scene.shape.full_height / 2, posture[:, :1]
     return Motion(BODIES, rollout.time, position, quaternion, rollout.status)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from carom.core.rotations import about_z, multiply, unit
 from carom.reality.pressure_slide import Slide
 from carom.state import Array, rotate
 
@@ -136,10 +137,8 @@ def _measured(
 
 def _tilted(yaw: Array, error: Array) -> Array:
     """Quaternions [T, 4] of a body turned by yaw [T], after a small rotation [T, 3] in its own frame [rad]."""
-    c, s = np.cos(yaw / 2), np.sin(yaw / 2)
-    x, y, z = error.T / 2
-    quaternion = np.stack([c - s * z, c * x - s * y, c * y + s * x, c * z + s], axis=-1)
-    return np.asarray(quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True))
+    small = np.concatenate([np.ones((len(yaw), 1)), error / 2], axis=-1)
+    return unit(multiply(about_z(yaw), small))
 
 
 def _lost(count: int, stream: np.random.Generator, mocap: Mocap) -> Array:

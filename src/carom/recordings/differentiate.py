@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from carom.core.rotations import from_scipy, to_scipy
 from carom.state import Array
 
 MOST_CORRELATED = 0.9  #: residuals more alike than this would make the inflation of the errors meaningless
@@ -206,13 +207,13 @@ def fit_rotation(
     if not good.any():
         return np.full(4, np.nan), fit_polynomial(time[:0], np.zeros((0, 3)), at)
     t = time[good]
-    rotation = Rotation.from_quat(quaternion[good][:, [1, 2, 3, 0]])
+    rotation = to_scipy(quaternion[good])
     reference = rotation[int(np.argmin(np.abs(t - at)))]
     fit = fit_polynomial(t, _turned(rotation, reference), at, order=order, noise=noise)
     for _ in range(2):
         reference = Rotation.from_rotvec(fit.value) * reference
         fit = fit_polynomial(t, _turned(rotation, reference), at, order=order, noise=noise)
-    return np.asarray(reference.as_quat()[[3, 0, 1, 2]], dtype=float), fit
+    return from_scipy(reference), fit
 
 
 def _turned(rotation: Any, reference: Any) -> Array:

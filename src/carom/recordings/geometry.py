@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
+from carom.core.rotations import axes, unit
 from carom.scenes.shapes import Body, Shape, load_mesh
 from carom.state import Array, rotate
 
@@ -68,33 +70,16 @@ def corners(shape: Shape) -> Array:
     if shape.kind == "sphere":
         return np.zeros((1, 3))
     if shape.kind == "mesh":
-        return np.asarray(load_mesh_vertices(shape))
+        return np.asarray(load_mesh(Path(str(shape.file))).vertices, dtype=np.float64)
     outline = shape.planar_outline
     half = shape.full_height / 2
     return np.array([[x, y, z] for (x, y), z in product(outline, (-half, half))])
 
 
-def load_mesh_vertices(shape: Shape) -> Array:
-    """Vertices [V, 3] m of a mesh shape."""
-    from pathlib import Path
-
-    return np.asarray(load_mesh(Path(str(shape.file))).vertices, dtype=np.float64)
-
-
 def lowest_point(shape: Shape, position: Array, quaternion: Array, normal: Array | None = None) -> Array:
     """Height [T] m, along the ground's normal (default z), of the lowest point of a shape at poses [T, 3], [T, 4]."""
     up = np.array([0.0, 0.0, 1.0]) if normal is None else normal
-    w, x, y, z = (quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)).T
-    # the world's up in the body's frame: R^T up, written out because R is needed for nothing else
-    rows = np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)], axis=-1),
-            np.stack([2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)], axis=-1),
-            np.stack([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)], axis=-1),
-        ],
-        axis=-2,
-    )
-    up_body = rows @ up
+    up_body = axes(unit(quaternion)) @ up
     below = (up_body @ corners(shape).T).min(axis=-1)
     radius = float(shape.radius or 0.0) if shape.kind == "sphere" else 0.0
     return np.asarray(position @ up + below - radius)

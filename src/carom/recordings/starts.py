@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from carom.core.errors import RecordingError
+from carom.core.rotations import matrices
 from carom.recordings.differentiate import fit_polynomial, fit_rotation
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
@@ -107,7 +108,7 @@ def _body(trajectory: Trajectory, name: str, index: int, rows: slice, gravity: f
     value, velocity = solve @ (position - gravity * fall)
     # the frame's path plus R com is what falls freely: one more linear fit per component of com, and one for gravity
     by_com = np.einsum("pt,tij->pij", solve, frames)
-    here = matrices(turn[None])[0]
+    here = matrices(turn)
     cross = np.cross(spin, here.T).T  # columns: spin x (R e_j)
     by_gravity = -(solve @ fall)
     strange = _strange(tau, position, frames, gravity)
@@ -124,10 +125,3 @@ def _strange(tau: Array, position: Array, frames: Array, gravity: float) -> tupl
     noise = float(np.sqrt((left**2).sum() / max(left.size - 9, 1)))
     seen = solve[2] @ position + np.array([0.0, 0.0, gravity])
     return seen, np.einsum("t,tij->ij", solve[2], frames), np.array(noise * np.linalg.norm(solve[2]))
-
-
-def matrices(quaternion: Array) -> Array:
-    """Rotation matrices [N, 3, 3], world from body, of quaternions [N, 4]."""
-    from scipy.spatial.transform import Rotation
-
-    return np.asarray(Rotation.from_quat(quaternion[:, [1, 2, 3, 0]]).as_matrix())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from carom.core.rotations import axes, unit
 from carom.recordings.differentiate import LocalFit, fit_polynomial, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.collisions import approach_fit
@@ -152,8 +153,8 @@ def _lean(trajectory: Trajectory, body: str, before: float) -> Array:
     rows = (trajectory.time < before) & (trajectory.time >= before - 0.1) & np.isfinite(quaternion).all(axis=-1)
     if not rows.any():
         return np.zeros(2)
-    w, x, y, z = (quaternion[rows] / np.linalg.norm(quaternion[rows], axis=-1, keepdims=True)).T
-    return np.array([np.mean(2 * (x * z + w * y)), np.mean(2 * (y * z - w * x))])
+    upward = axes(unit(quaternion[rows]))[:, 2]
+    return np.array([np.mean(upward[:, 0]), np.mean(upward[:, 1])])
 
 
 def _touch_time(trajectory: Trajectory, target: str, striker: str, before: float) -> float | None:

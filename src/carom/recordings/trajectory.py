@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from carom.core.rotations import unwrapped_yaw
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array, rotate
 
@@ -52,6 +53,8 @@ class Trajectory:
     controls: Mapping[str, Array] = field(default_factory=dict)  #: name -> [T], in the file's own units
     velocity_world: Mapping[str, Array] = field(default_factory=dict)  #: body -> [T, 3] m/s, where recorded
     angular_velocity_world: Mapping[str, Array] = field(default_factory=dict)  #: body -> [T, 3] rad/s, where recorded
+    #: what was worked out from these samples, by what and with which settings; a copy (`replace`) starts without it
+    kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -117,12 +120,3 @@ class Recordings:
 
     def __len__(self) -> int:
         return len(self.trajectories)
-
-
-def unwrapped_yaw(quaternion: Array) -> Array:
-    """Rotation about z [T] rad of quaternions [T, 4], without jumps of a turn; lost samples stay NaN."""
-    w, x, y, z = quaternion.T
-    yaw = np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
-    good = np.isfinite(yaw)
-    yaw[good] = np.unwrap(yaw[good])
-    return np.asarray(yaw)

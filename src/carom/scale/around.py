@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
+from carom.core.rotations import about_z, from_vector, matrices, multiply
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.recordings import Recordings, read
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
-from carom.scale.draws import Draw, Maker, about_z, apart, matrix, multiply, turn_of, turned
+from carom.scale.draws import Draw, Maker, apart, turned
 from carom.scale.sources import Source, sampling
 from carom.scenes.shapes import Body
 from carom.scenes.solids import Template, template_of
@@ -75,11 +76,11 @@ class Recorded(Source):
             clearance = part.clearance[row, body] * np.exp(close * rng.normal())
             if not part.flying[row, body]:
                 velocity[body, 2], spin[body, :2], turn[:2], clearance = 0.0, 0.0, 0.0, 0.0
-            quaternion[body] = multiply(turn_of(turn), quaternion[body])
+            quaternion[body] = multiply(from_vector(turn), quaternion[body])
             if len(solids) > 1:
                 position[body, :2] -= EARLIER * attempt**2 * velocity[body, :2]
             if not self.planar:
-                position[body, 2] = solid.below(matrix(quaternion[body])) + max(clearance, 0.0)
+                position[body, 2] = solid.below(matrices(quaternion[body])) + max(clearance, 0.0)
         return Draw(solids, position, quaternion, velocity, spin, part.motions.names[row])
 
     def notes(self) -> tuple[str, ...]:

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from carom.recordings.starts import matrices
+from carom.core.rotations import matrices, multiply, of_tilt
 from carom.scenes.solids import Solid, Template, Variation, solid_of
 from carom.state import Array
 
 VARIANTS = 24  #: of each mesh in one shard: compiled once, shared by the shard's trajectories
-_UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,53 +98,14 @@ def random_side(rng: np.random.Generator) -> Array:
     return side
 
 
-def multiply(left: Array, right: Array) -> Array:
-    """Products of quaternions [..., 4]: first `right`, then `left`."""
-    a, b = np.moveaxis(np.asarray(left), -1, 0), np.moveaxis(np.asarray(right), -1, 0)
-    return np.stack(
-        [
-            a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-            a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
-            a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
-            a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
-        ],
-        axis=-1,
-    )
-
-
-def about_z(angle: float) -> Array:
-    """Quaternion [4] of a turn about the vertical [rad]."""
-    return np.array([np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2)])
-
-
-def turn_of(vector: Array) -> Array:
-    """Quaternion [4] of a rotation vector [3] [rad]."""
-    angle = float(np.linalg.norm(vector))
-    if angle < 1e-12:
-        return _UPRIGHT
-    return np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * vector / angle])
-
-
-def random_turn(rng: np.random.Generator) -> Array:
-    """Quaternion [4], every orientation alike."""
-    q = rng.normal(size=4)
-    return np.asarray(q / np.linalg.norm(q))
-
-
-def matrix(quaternion: Array) -> Array:
-    """Rotation matrix [3, 3] of a quaternion [4]."""
-    return np.asarray(matrices(quaternion[None])[0])
-
-
 def lean(values: Mapping[str, float]) -> Array:
     """Quaternion [4] of the ground, as the engine has it."""
-    q = np.array([1.0, -values.get("tilt_y", 0.0) / 2, values.get("tilt_x", 0.0) / 2, 0.0])
-    return np.asarray(q / np.linalg.norm(q))
+    return of_tilt(values.get("tilt_x", 0.0), values.get("tilt_y", 0.0))
 
 
 def turned(draw: Draw, quaternion: Array, height: float = 0.0) -> Draw:
     """The draw as a whole, turned about the origin and then lifted [m]."""
-    rotation = matrix(quaternion)
+    rotation = matrices(quaternion)
     return replace(
         draw,
         position=draw.position @ rotation.T + [0.0, 0.0, height],

@@ -12,9 +12,9 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
+from carom.core.rotations import about_z, multiply
 from carom.identify.tosses.recorded import free_scene, groups
 from carom.recordings import Recordings, Trajectory, read
-from carom.scale.draws import about_z, multiply
 from carom.scale.run import Scaled
 from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
 from carom.scenes.solids import Solid, Template, solid_of, template_of

@@ -12,10 +12,11 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
+from carom.core.rotations import matrices
 from carom.engines.mujoco.bodies import FreeStarts
 from carom.engines.mujoco.varied import VariedBatch
 from carom.scale.calibration import OF_BODIES, Calibration
-from carom.scale.draws import Draw, Maker, Pool, lean, matrix, turned
+from carom.scale.draws import Draw, Maker, Pool, lean, turned
 from carom.scale.reader import Trajectories, load, summary
 from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
 from carom.scale.sources import Source
@@ -171,7 +172,7 @@ class _Shards:
 
     def _row(self, index: int, draw: Draw, values: Array, position: Array, quaternion: Array, *, failed: bool) -> Row:
         named = dict(zip(self.calibration.names, values.tolist(), strict=True))
-        normal = matrix(lean(named))[:, 2]
+        normal = matrices(lean(named))[:, 2]
         ground = np.array([*normal, normal[2] * self.source.ground_height])
         failed = failed or not (np.isfinite(position).all() and np.isfinite(quaternion).all())
         status = "overlap" if draw.overlap else "failed" if failed else "ok"

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from carom.core.errors import SceneError
-from carom.scale.draws import Draw, Maker, about_z, apart, matrix, random_turn, turned
+from carom.core.rotations import about_z, matrices, random_turn
+from carom.scale.draws import Draw, Maker, apart, turned
 from carom.scenes.free import cubes_scene, toss_scene
 from carom.scenes.solids import DENSITY, Template, mesh_template, template_of
 from carom.state import Array
@@ -79,7 +80,7 @@ class Toss(Source):
         """One body in flight."""
         solid = make.make(self.templates[0], rng)
         turn = random_turn(rng)
-        height = solid.below(matrix(turn)) + rng.uniform(*TOSS["clearance_m"])
+        height = solid.below(matrices(turn)) + rng.uniform(*TOSS["clearance_m"])
         position = np.array([0.0, 0.0, height])
         velocity, spin = _flight(TOSS, rng)
         return Draw((solid,), position[None], turn[None], velocity[None], spin[None], self.name)
@@ -101,7 +102,7 @@ class Cubes(Source):
         names = ["pushed", *(f"cube_{i}" for i in range(1, count + 1))]
         solids = tuple(make.make(self.templates[0], rng, name=name) for name in names)
         yaw = np.array([rng.uniform(-np.pi / 4, np.pi / 4), *rng.uniform(*CUBES["pin_yaw_rad"], count)])
-        upright = np.array([about_z(angle) for angle in yaw])
+        upright = about_z(yaw)
         position = np.zeros((1 + count, 3))
         position[:, 2] = [s.size[2] / 2 for s in solids]
         pitch = float(np.mean([s.size[:2] for s in solids])) * rng.uniform(*CUBES["pitch_over_side"])
@@ -141,7 +142,7 @@ class Dropped(Source):
         position, velocity, spin = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
         for i, solid in enumerate(solids):
             aside, angle = solid.radius * rng.uniform(*DROP["aside_over_radius"]), rng.uniform(0, 2 * np.pi)
-            lowest = solid.below(matrix(turns[i])) + rng.uniform(*DROP["clearance_m"])
+            lowest = solid.below(matrices(turns[i])) + rng.uniform(*DROP["clearance_m"])
             gap = solid.radius * rng.uniform(*DROP["gap_over_radius"])
             above = lowest if i == 0 else position[i - 1, 2] + solids[i - 1].radius + solid.radius + gap
             position[i] = [aside * np.cos(angle), aside * np.sin(angle), above]

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from carom.core.constants import ANGLES, LENGTHS
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.meshes import LARGEST, mesh_body
 from carom.scenes.parameters import Parameter, known, with_bounds
-from carom.scenes.schema import ANGLES, LENGTHS, Place, SceneModel, TargetModel, UnitsModel, at
+from carom.scenes.schema import Place, SceneModel, TargetModel, UnitsModel, at
 from carom.scenes.shapes import SHAPE_FIELDS, Body, Shape
 from carom.scenes.strike import TEACHERS, Striker, StrikeScene
 

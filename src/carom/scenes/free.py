@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from carom.core.errors import SceneError
+from carom.core.rotations import of_tilt
 from carom.scenes.free_writing import centres, pad_size, write_bodies, write_contacts, write_sizes
 from carom.scenes.parameters import FACE, FREE, PARAMETERS, contact_values
 from carom.scenes.scene import Scene
@@ -76,8 +77,7 @@ class FreeScene(Scene):
             if write is not None:
                 write.into_spec(spec, value)
         if {"tilt_x", "tilt_y"} & values.keys():
-            lean = np.array([1.0, -values.get("tilt_y", 0.0) / 2, values.get("tilt_x", 0.0) / 2, 0.0])
-            spec.geom("ground").quat = lean / np.linalg.norm(lean)
+            spec.geom("ground").quat = of_tilt(values.get("tilt_x", 0.0), values.get("tilt_y", 0.0))
         if radius := values.get("edge_radius", 0.0):
             for body in self.bodies:
                 if body.shape is not None and body.shape.kind == "box":

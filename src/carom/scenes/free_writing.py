@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from carom.core.errors import SceneError
+from carom.core.rotations import of_tilt
 from carom.scenes.parameters import FACE, PARAMETERS, contact_values
 from carom.state import Array
 
@@ -41,9 +42,7 @@ def write_bodies(scene: FreeScene, batch: Any, values: Mapping[str, Array], com:
         fall = batch.expand("opt.gravity")[..., 2]
         fall[:] = -values["gravity"].reshape(fall.shape)
     if {"tilt_x", "tilt_y"} & values.keys():
-        lean = [values.get(f"tilt_{axis}", 0 * ones) / 2 for axis in "xy"]
-        quaternion = np.stack([ones, -lean[1], lean[0], 0 * ones], axis=-1)
-        batch.expand("geom_quat")[:, 0] = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+        batch.expand("geom_quat")[:, 0] = of_tilt(values.get("tilt_x", 0 * ones), values.get("tilt_y", 0 * ones))
 
 
 def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from carom.core.errors import SceneError, unknown_name
+from carom.core.errors import SceneError
+from carom.core.yaml_files import Where, YamlError, explain, line_of, read_yaml, refuse_duplicates
 
 FORMAT = "carom-scene/1"
-LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
-ANGLES = {"rad": 1.0, "deg": float(np.pi / 180)}
 
 Pair = tuple[float, float]
 Vector3 = tuple[float, float, float]
@@ -97,12 +95,9 @@ _INSIDE: dict[str, type[_Model]] = {
 def read_model(path: Path) -> tuple[SceneModel, Place]:
     """The validated content of a scene file, and the place that later errors refer to."""
     try:
-        text = path.read_text(encoding="utf-8")
-        data, node = yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = path.name if mark is None else f"{path.name}, line {mark.line + 1}"
-        raise SceneError(f"{where}: not valid YAML: {getattr(error, 'problem', None) or error}") from error
+        data, node = read_yaml(path)
+    except YamlError as fault:
+        raise _scene_error(path.name, fault) from fault
     except OSError as error:
         raise SceneError(f"scene file {path} cannot be read: {error.strerror}") from error
     place = (path.name, node)
@@ -113,7 +108,10 @@ def validate(data: Any, place: Place) -> SceneModel:
     """The content of a scene file as its model; an error says where it goes wrong and what exists."""
     if not isinstance(data, Mapping):
         raise SceneError(f"{place[0]}: expected a mapping that starts with 'format: {FORMAT}', got no mapping")
-    _refuse_duplicates(place[1], place)
+    try:
+        refuse_duplicates(place[1])
+    except YamlError as fault:
+        raise _scene_error(place[0], fault) from fault
     version = data.get("format")
     if isinstance(version, str) and version.startswith("carom-recordings/"):
         raise SceneError(recordings_message(place[0]))
@@ -123,7 +121,7 @@ def validate(data: Any, place: Place) -> SceneModel:
     try:
         return SceneModel.model_validate(data)
     except ValidationError as error:
-        raise SceneError(_explain(place, error)) from error
+        raise _scene_error(place[0], explain(error, place[1], _keys)) from error
 
 
 def recordings_message(what: str) -> str:
@@ -137,47 +135,13 @@ def recordings_message(what: str) -> str:
 def at(place: Place, *steps: int | str) -> str:
     """File and line of a place in it, as a message starts with: `block.yaml, line 3`."""
     name, node = place
-    line = None if node is None else node.start_mark.line + 1
-    for step in steps:
-        if isinstance(node, yaml.MappingNode):
-            pair = next(((k, v) for k, v in node.value if k.value == str(step)), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            node = node.value[step]
-            line = node.start_mark.line + 1
-        else:
-            break
+    line = line_of(node, *steps)
     return name if line is None else f"{name}, line {line}"
 
 
-def _refuse_duplicates(node: yaml.Node | None, place: Place) -> None:
-    # YAML readers keep the last of two equal keys without a word
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                raise SceneError(
-                    f"{place[0]}, line {key.start_mark.line + 1}: key '{key.value}' is there twice; keep one"
-                )
-            seen.add(key.value)
-            _refuse_duplicates(value, place)
+def _scene_error(name: str, fault: YamlError) -> SceneError:
+    return SceneError(f"{name if fault.line is None else f'{name}, line {fault.line}'}: {fault.message}")
 
 
-def _explain(place: Place, error: ValidationError) -> str:
-    """The first of pydantic's complaints, in one line."""
-    first = error.errors()[0]
-    where = tuple(first["loc"])
-    key = ".".join(str(step) for step in where)
-    line, got = at(place, *where), first.get("input")
-    if first["type"] == "extra_forbidden":
-        parent = ".".join(map(str, where[:-1]))
-        keys = _INSIDE.get(parent, SceneModel).model_fields
-        return f"{line}: {unknown_name(f'key in {parent}' if parent else 'key', str(where[-1]), keys)}"
-    if first["type"] == "missing":
-        return f"{line}: key '{key}' is missing; add it"
-    if first["type"] == "literal_error":
-        return f"{line}: {key}: expected {first.get('ctx', {}).get('expected', '')}, got {got!r}"
-    message = str(first["msg"])
-    return f"{line}: {key}: {message[0].lower()}{message[1:]}, got {got!r}"
+def _keys(where: Where) -> Iterable[str]:
+    return _INSIDE.get(".".join(map(str, where[:-1])), SceneModel).model_fields

@@ -11,8 +11,8 @@ from free_recordings import starts_of_tosses
 from scipy.spatial.transform import Rotation
 
 from carom.core.errors import SceneError
+from carom.core.rotations import to_body
 from carom.engines.mujoco.bodies import FreeBatch, FreeStarts, Keep
-from carom.engines.mujoco.layout import turned_back
 from carom.identify.tosses.result import contact_character
 from carom.scenes.free import FreeScene, toss_scene
 from carom.scenes.parameters import FREE, Parameter, free_parameters
@@ -132,7 +132,7 @@ def stepped(batch, values, starts, samples):
     data = mujoco.MjData(model)
     data.qpos[:3], data.qpos[3:] = starts.position[0, 0], starts.quaternion[0, 0]
     data.qvel[:3] = starts.velocity[0, 0]
-    data.qvel[3:] = turned_back(starts.quaternion[0], starts.spin[0])[0]
+    data.qvel[3:] = to_body(starts.quaternion[0], starts.spin[0])[0]
     path = [data.qpos.copy()]
     for _ in range(samples - 1):
         mujoco.mj_step(model, data, nstep=batch.substeps)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import trimesh
 
+from carom.core.rotations import matrices, random_turn
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts
 from carom.engines.mujoco.varied import VariedBatch, principal_frame
-from carom.scale.draws import Draw, apart, calibrated_solid, matrix, random_turn
+from carom.scale.draws import Draw, apart, calibrated_solid
 from carom.scenes.free import FreeScene, free_spec
 from carom.scenes.parameters import free_parameters
 from carom.scenes.shapes import Body, Shape
@@ -121,7 +122,7 @@ def test_mass_properties_of_a_stretched_mesh_are_those_of_the_stretched_solid(tm
     np.testing.assert_allclose(solid.inertia, truth.moment_inertia, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(truth.center_mass, solid.com, atol=1e-8)
     values, quaternion = principal_frame(solid.inertia[None])
-    turn = matrix(quaternion[0])
+    turn = matrices(quaternion[0])
     np.testing.assert_allclose(turn @ np.diag(values[0]) @ turn.T, solid.inertia, atol=1e-12)
 
 
@@ -144,7 +145,7 @@ def test_surfaces_are_closed_outward_and_of_the_body_s_size(kind: str) -> None:
     assert mesh.is_watertight
     assert mesh.volume > 0  # triangles wind outward
     np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), solid.size, rtol=0.01)
-    turn = matrix(random_turn(np.random.default_rng(0)))
+    turn = matrices(random_turn(np.random.default_rng(0)))
     assert solid.below(turn) == pytest.approx(-(mesh.vertices @ turn[2]).min(), rel=0.02)
 
 

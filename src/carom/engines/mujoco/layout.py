@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from carom.core.errors import CaromError
+from carom.core.rotations import about_z, to_body, to_world, yaw
 from carom.state import Array, SceneState
 
 FREE, SLIDE, HINGE = (int(getattr(mujoco.mjtJoint, f"mjJNT_{kind}")) for kind in ("FREE", "SLIDE", "HINGE"))
@@ -62,9 +63,9 @@ class Layout:
         position, quaternion = np.zeros((count, len(self.places), 3)), np.zeros((count, len(self.places), 4))
         for i, place in enumerate(self.places):
             if place.planar:
-                x, y, yaw = qpos[:, place.qpos : place.qpos + 3].T
+                x, y, turn = qpos[:, place.qpos : place.qpos + 3].T
                 position[:, i] = np.column_stack([x, y, np.full(count, place.height)])
-                quaternion[:, i] = np.column_stack([np.cos(yaw / 2), 0 * yaw, 0 * yaw, np.sin(yaw / 2)])
+                quaternion[:, i] = about_z(turn)
             else:
                 position[:, i] = qpos[:, place.qpos : place.qpos + 3]
                 quaternion[:, i] = qpos[:, place.qpos + 3 : place.qpos + 7]
@@ -79,7 +80,7 @@ class Layout:
                 velocity[:, i, :2], spin[:, i, 2] = qvel[:, place.qvel : place.qvel + 2], qvel[:, place.qvel + 2]
             else:
                 velocity[:, i] = qvel[:, place.qvel : place.qvel + 3]
-                spin[:, i] = turned(quaternion[:, i], qvel[:, place.qvel + 3 : place.qvel + 6])
+                spin[:, i] = to_world(quaternion[:, i], qvel[:, place.qvel + 3 : place.qvel + 6])
         return SceneState(
             self.bodies, position, quaternion, velocity, spin, self.joints, joints, qvel[:, list(self.joint_qvel)]
         )
@@ -91,15 +92,13 @@ def put_body(
     """Write one body's states [N, .] into `qpos` and `qvel`."""
     at, going = place.qpos, place.qvel
     if place.planar:
-        w, x, y, z = np.moveaxis(quaternion, -1, 0)
-        yaw = np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z)
-        qpos[:, at : at + 3] = np.column_stack([position[:, :2], yaw])
+        qpos[:, at : at + 3] = np.column_stack([position[:, :2], yaw(quaternion)])
         qvel[:, going : going + 3] = np.column_stack([velocity[:, :2], spin[:, 2]])
         return
     qpos[:, at : at + 3], qpos[:, at + 3 : at + 7] = position, quaternion
     qvel[:, going : going + 3] = velocity
     # the border where MuJoCo wants the angular velocity in the body's frame
-    qvel[:, going + 3 : going + 6] = turned_back(quaternion, spin)
+    qvel[:, going + 3 : going + 6] = to_body(quaternion, spin)
 
 
 def layout_of(model: mujoco.MjModel) -> Layout:
@@ -125,17 +124,3 @@ def layout_of(model: mujoco.MjModel) -> Layout:
         tuple(int(model.jnt_qposadr[j]) for j in joints),
         tuple(int(model.jnt_dofadr[j]) for j in joints),
     )
-
-
-def turned(quaternion: Array, vectors: Array) -> Array:
-    """Vectors [N, 3] in the frames of bodies with these quaternions [N, 4], seen from the world."""
-    w, axis = quaternion[:, :1], quaternion[:, 1:]
-    cross = 2 * np.cross(axis, vectors)
-    return np.asarray(vectors + w * cross + np.cross(axis, cross))
-
-
-def turned_back(quaternion: Array, vectors: Array) -> Array:
-    """World vectors [N, 3] in the frames of bodies with these quaternions [N, 4]."""
-    w, axis = quaternion[:, :1], -quaternion[:, 1:]
-    cross = 2 * np.cross(axis, vectors)
-    return np.asarray(vectors + w * cross + np.cross(axis, cross))

@@ -9,6 +9,7 @@ import numpy as np
 from mujoco.batch import Batch
 
 from carom.core.errors import SceneError
+from carom.core.rotations import from_scipy
 from carom.engines.mujoco.bodies import CHUNK, FreeBatch, FreeMotion, FreeStarts
 from carom.scenes.free import FreeScene
 from carom.scenes.parameters import Parameter
@@ -143,7 +144,7 @@ def principal_frame(inertia: Array) -> tuple[Array, Array]:
     off = np.abs(inertia - diagonal[:, :, None] * np.eye(3)).max(axis=(1, 2))
     values, axes = np.linalg.eigh(inertia)
     axes[np.linalg.det(axes) < 0, :, 0] *= -1
-    quaternion = Rotation.from_matrix(axes).as_quat()[:, [3, 0, 1, 2]]
+    quaternion = from_scipy(Rotation.from_matrix(axes))
     plain = off <= 1e-12 * diagonal.max(axis=-1)
     values[plain], quaternion[plain] = diagonal[plain], [1.0, 0.0, 0.0, 0.0]
     return values, quaternion

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from carom.core.rotations import from_scipy, matrices
 from carom.engines.mujoco.bodies import FreeStarts
 from carom.identify.next.choose import Experiments
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import SIDES, SideKnowledge
 from carom.recordings.geometry import lowest_point
-from carom.recordings.starts import LEAD, SPAN, matrices
+from carom.recordings.starts import LEAD, SPAN
 from carom.scenes.free import FreeScene
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes, rotate, wrap_angle
@@ -123,7 +124,7 @@ def _landings(scene: FreeScene, count: int, rng: np.random.Generator) -> tuple[A
         to_down = [Rotation.align_vectors(down[None], low[None])[0] for low in lows]
         yaw = Rotation.from_rotvec(rng.uniform(-np.pi, np.pi, (count, 1)) * np.array([0.0, 0.0, 1.0]))
         turn = missed * yaw * Rotation.concatenate(to_down)
-    quaternion = turn.as_quat()[:, [3, 0, 1, 2]]
+    quaternion = from_scipy(turn)
     upright = np.abs(matrices(quaternion)[:, 2]).max(axis=-1)
     return quaternion, np.arccos(np.clip(upright, 0.0, 1.0))
 

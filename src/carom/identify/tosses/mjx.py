@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from carom.core.errors import CaromError
+from carom.core.rotations import to_body
 from carom.engines.mjx.load import differentiable, float64, load
 from carom.engines.mujoco.bodies import FreeMotion
-from carom.engines.mujoco.layout import turned_back
 from carom.identify import trust
 from carom.identify.tosses.problem import MotionProblem
 from carom.scenes.parameters import SOLIMP
@@ -62,7 +62,7 @@ def _starts(problem: MotionProblem) -> tuple[Array, ...]:
     side = np.tile([1.0, 0.0, 0.0], (count, 1)) if starts.side is None else starts.side
     held = {k: np.full(count, v) for k, v in problem.held.items()}
     position, velocity = engine.estimated(starts, held, engine.centres(starts, held))
-    spin = turned_back(starts.quaternion.reshape(-1, 4), starts.spin.reshape(-1, 3)).reshape(starts.spin.shape)
+    spin = to_body(starts.quaternion.reshape(-1, 4), starts.spin.reshape(-1, 3)).reshape(starts.spin.shape)
     return side, position, starts.quaternion, velocity, spin, starts.position_by_com, starts.velocity_by_com
 
 

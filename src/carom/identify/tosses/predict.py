@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from carom.core.rotations import from_scipy, to_scipy
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import SIDES, SideKnowledge
@@ -72,14 +73,12 @@ class MotionModel:
 def shaken(starts: FreeStarts, noise: Array) -> FreeStarts:
     """Starts that are as wrong as estimated ones are, by `noise` [N, B, 9] of variance 1."""
     speed, spin, turn = np.split(noise, 3, axis=-1)
-    turned = Rotation.from_rotvec(TURN_STD * turn.reshape(-1, 3)) * Rotation.from_quat(
-        starts.quaternion.reshape(-1, 4)[:, [1, 2, 3, 0]]
-    )
+    turned = Rotation.from_rotvec(TURN_STD * turn.reshape(-1, 3)) * to_scipy(starts.quaternion.reshape(-1, 4))
     return replace(
         starts,
         velocity=starts.velocity + VELOCITY_STD * speed,
         spin=starts.spin + SPIN_STD * spin,
-        quaternion=turned.as_quat()[:, [3, 0, 1, 2]].reshape(starts.quaternion.shape),
+        quaternion=from_scipy(turned).reshape(starts.quaternion.shape),
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from carom.core.rotations import to_scipy
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts, Keep
 from carom.identify.tosses.recorded import Motions, frame_errors
 from carom.identify.tosses.sides import SIDES
@@ -188,8 +188,5 @@ def rotation_vectors(one: Array, other: Array) -> Array:
     good = np.isfinite(flat).all(axis=-1) & np.isfinite(against).all(axis=-1)
     out = np.full((len(flat), 3), np.nan)
     if good.any():
-        turn = (
-            Rotation.from_quat(flat[good][:, [1, 2, 3, 0]]) * Rotation.from_quat(against[good][:, [1, 2, 3, 0]]).inv()
-        )
-        out[good] = turn.as_rotvec()
+        out[good] = (to_scipy(flat[good]) * to_scipy(against[good]).inv()).as_rotvec()
     return out.reshape(*one.shape[:-1], 3)

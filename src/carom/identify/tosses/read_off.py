@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from carom.core.rotations import matrices
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import is_cube
-from carom.recordings.starts import matrices
 from carom.scenes.free_writing import PAD_HEIGHT
 from carom.state import Array
 

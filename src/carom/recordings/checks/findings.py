@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from carom.core.artefacts import plain
+
 Level = Literal["error", "warning", "note"]
 _ORDER: dict[str, int] = {"error": 0, "warning": 1, "note": 2}
 EXAMPLES = 3  #: files named in a finding that concerns many
@@ -105,20 +107,8 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values that JSON can hold; an unknown number is None."""
-        plain: dict[str, Any] = _plain({**asdict(self), "ok": self.ok})
-        return plain
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value
+        values: dict[str, Any] = plain({**asdict(self), "ok": self.ok})
+        return values
 
 
 def gather(observations: Iterable[Observation], files: int) -> tuple[Finding, ...]:

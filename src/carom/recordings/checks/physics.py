@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from carom.core.constants import GRAVITY
+from carom.core.rotations import axes
 from carom.recordings.checks.findings import Observation
 from carom.recordings.differentiate import fit_polynomial, measured_rows
 from carom.recordings.geometry import lowest_point, planar_gap
@@ -233,8 +234,8 @@ def lying(recordings: Recordings) -> Lying | None:
             if len(rows) < 5 or float(np.linalg.norm(np.ptp(pose[rows, :3], axis=0))) > 0.001:
                 continue  # still moving
             p, q = pose[rows, :3].mean(axis=0), pose[rows[-1], 3:] / np.linalg.norm(pose[rows[-1], 3:])
-            axes = _axes(q) if shape.kind == "box" else _axes(q)[2:]
-            up = axes[int(np.argmax(np.abs(axes[:, 2])))]
+            sides = axes(q) if shape.kind == "box" else axes(q)[2:]
+            up = sides[int(np.argmax(np.abs(sides[:, 2])))]
             up = up * np.sign(up[2])
             if up[2] < 0.95:
                 continue  # leans on an edge
@@ -253,18 +254,6 @@ def lying(recordings: Recordings) -> Lying | None:
         common_tilt=float(np.arctan2(np.linalg.norm(mean[:2]), mean[2])),
         heading=float(np.arctan2(mean[1], mean[0])),
         count=len(centres),
-    )
-
-
-def _axes(quaternion: Array) -> Array:
-    """The body's three axes in the world [3, 3], one per row."""
-    w, x, y, z = quaternion
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)],
-            [2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)],
-            [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)],
-        ]
     )
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from carom.core.constants import ANGLES, LENGTHS, TIMES
 from carom.core.errors import unknown_name
 from carom.recordings.faults import FaultError
 from carom.recordings.formats.header import (
-    ANGLES,
     HEADER_NAME,
-    LENGTHS,
-    TIMES,
     HeaderModel,
     TrajectoryModel,
     merge,

@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from carom.core.constants import LENGTHS
 from carom.core.errors import SceneError, unknown_name
+from carom.core.yaml_files import Where, YamlError, explain, line_of, read_yaml, refuse_duplicates
 from carom.recordings.faults import FaultError
 from carom.recordings.trajectory import Ground
 from carom.scenes.shapes import ROLES, SHAPE_FIELDS, Body, Shape
 
 HEADER_NAME = "recordings.yaml"
 FORMAT = "carom-recordings/1"
-LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3}
-ANGLES = {"rad": 1.0, "deg": float(np.pi / 180)}
-TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 Vector3 = tuple[float, float, float]
 
@@ -93,90 +91,27 @@ def read_header(folder: Path) -> HeaderModel:
             "missing; a recordings folder needs it to name bodies, units and frame", code="no-header", file=path
         )
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or str(error)
-        row = None if mark is None else mark.line + 1
-        raise FaultError(f"not valid YAML: {problem}", code="bad-yaml", file=path, row=row) from error
-    if not isinstance(data, dict):
-        raise FaultError("expected a mapping that starts with 'format:', got no mapping", code="bad-yaml", file=path)
-    _refuse_duplicates(path, node)
-    _check_version(path, node, data)
-    try:
-        return HeaderModel.model_validate(data)
-    except ValidationError as error:
-        raise _explain(path, node, error) from error
+        data, node = read_yaml(path)
+        if not isinstance(data, dict):
+            raise YamlError("expected a mapping that starts with 'format:', got no mapping", code="bad-yaml", line=None)
+        refuse_duplicates(node)
+        # first of all: a later version may well have keys that this one would call wrong
+        version = data.get("format")
+        if version != FORMAT:
+            message = (
+                f"expected format: {FORMAT}, got {'nothing' if version is None else repr(version)}; "
+                "this version of carom reads format 1 only"
+            )
+            raise YamlError(message, code="bad-version", line=line_of(node, "format"))
+        try:
+            return HeaderModel.model_validate(data)
+        except ValidationError as error:
+            raise explain(error, node, _keys, whole="the header") from error
+    except YamlError as fault:
+        raise FaultError(fault.message, code=fault.code, file=path, row=fault.line) from fault
 
 
-def _check_version(path: Path, node: yaml.Node, data: dict[Any, Any]) -> None:
-    # before everything else: a later version may well have keys that this one would call wrong
-    version = data.get("format")
-    if version != FORMAT:
-        raise FaultError(
-            f"expected format: {FORMAT}, got {'nothing' if version is None else repr(version)}; "
-            "this version of carom reads format 1 only",
-            code="bad-version",
-            file=path,
-            row=_line(node, ("format",)),
-        )
-
-
-def _refuse_duplicates(path: Path, node: yaml.Node | None) -> None:
-    # YAML readers keep the last of two equal keys without a word
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if key.value in seen:
-                row = key.start_mark.line + 1
-                raise FaultError(
-                    f"key '{key.value}' is there twice; keep one", code="duplicate-key", file=path, row=row
-                )
-            seen.add(key.value)
-            _refuse_duplicates(path, value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_duplicates(path, value)
-
-
-def _line(node: yaml.Node | None, where: tuple[int | str, ...]) -> int | None:
-    """1-based line of the place in the YAML text, or of the nearest thing around it."""
-    row = None if node is None else node.start_mark.line + 1
-    for step in where:
-        if isinstance(node, yaml.MappingNode):
-            pair = next(((k, v) for k, v in node.value if k.value == str(step)), None)
-            if pair is None:
-                break
-            row, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            node = node.value[step]
-            row = node.start_mark.line + 1
-        else:
-            break
-    return row
-
-
-def _explain(path: Path, node: yaml.Node, error: ValidationError) -> FaultError:
-    first = error.errors()[0]
-    where = tuple(first["loc"])
-    name = ".".join(str(step) for step in where)
-    kind, got = first["type"], first.get("input")
-    if kind == "extra_forbidden":
-        message = unknown_name(f"key in {'.'.join(map(str, where[:-1])) or 'the header'}", str(where[-1]), _keys(where))
-        code = "unknown-key"
-    elif kind == "missing":
-        message, code = f"key '{name}' is missing; add it", "missing-key"
-    elif kind == "literal_error":
-        known = str(first.get("ctx", {}).get("expected", ""))
-        message, code = f"{name}: expected {known}, got {got!r}", "bad-value"
-    else:
-        message, code = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}, got {got!r}", "bad-value"
-    return FaultError(message, code=code, file=path, row=_line(node, where))
-
-
-def _keys(where: tuple[int | str, ...]) -> list[str]:
+def _keys(where: Where) -> list[str]:
     parents = [step for step in where[:-1] if isinstance(step, str)]
     if "bodies" in parents:
         model: type[_Model] = BodyModel

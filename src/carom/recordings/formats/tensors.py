@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from carom.core.rotations import to_world, unit
 from carom.recordings.faults import FaultError
 from carom.recordings.trajectory import Trajectory
 from carom.scenes.shapes import Body, Shape
@@ -67,7 +68,7 @@ def read_native(path: str | Path) -> Trajectory:
         tags={"layout": layout},
         controls=controls,
         velocity_world={"cube": np.ascontiguousarray(velocity)},
-        angular_velocity_world={"cube": _to_world(quaternion, spin)},
+        angular_velocity_world={"cube": to_world(unit(quaternion), spin)},
     )
 
 
@@ -92,10 +93,3 @@ def _tensor(file: Path) -> Array:
     if not isinstance(values, torch.Tensor):
         raise FaultError(f"expected one tensor, got {type(values).__name__}", code="bad-shape", file=file)
     return np.asarray(values.detach().double().numpy(), dtype=np.float64)
-
-
-def _to_world(quaternion: Array, vectors: Array) -> Array:
-    """Body-frame vectors [T, 3] turned into the world by quaternions [T, 4]."""
-    unit = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    w, axis = unit[:, :1], unit[:, 1:]
-    return np.asarray(vectors + 2 * np.cross(axis, np.cross(axis, vectors) + w * vectors))

@@ -9,7 +9,7 @@ import numpy as np
 from carom.recordings.differentiate import LocalFit, fit_after, fit_before, fit_polynomial, fit_robust, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.kinks import NEAR, kinks
-from carom.recordings.impacts.measured import BodyMotion, Impact, planar_motion, planar_samples
+from carom.recordings.impacts.measured import Impact, planar_motion, planar_samples
 from carom.recordings.impacts.quality import judge_strike
 from carom.recordings.sampled import (
     Onset,
@@ -142,7 +142,6 @@ def strike_from_rest(trajectory: Trajectory, target: str, onset: Onset, *, settl
         pre=planar_motion(trajectory, target, still, time),
         post=planar_motion(trajectory, target, post, time + chosen),
         striker_pre=None if near is None else planar_motion(trajectory, near[0], near[2], time, of_com=False),
-        striker_post=_striker_post(trajectory, striker, time + chosen, used, float(trajectory.time[-1])),
         settle=chosen,
         span=used,
         gap=float("nan") if near is None else near[1],
@@ -185,15 +184,6 @@ def _post(trajectory: Trajectory, target: str, at: float, span: float, stop: flo
     samples = planar_samples(trajectory, target)
     floor = np.array([noise, noise, noise, noise, noise, 0.0]) / np.sqrt(2)
     return fit_after(trajectory.time, samples, at, span=span, not_after=stop, noise=floor)
-
-
-def _striker_post(
-    trajectory: Trajectory, striker: str | None, at: float, span: float, stop: float
-) -> BodyMotion | None:
-    if striker is None:
-        return None
-    fit = fit_after(trajectory.time, planar_samples(trajectory, striker), at, span=span, not_after=stop)
-    return planar_motion(trajectory, striker, fit, at, of_com=False) if fit.usable else None
 
 
 def collisions(
@@ -259,7 +249,6 @@ def _collision(
         pre=planar_motion(trajectory, target, pre[0], time),
         post=planar_motion(trajectory, target, post, time + chosen),
         striker_pre=planar_motion(trajectory, striker, pre[1], time, of_com=False),
-        striker_post=_striker_post(trajectory, striker, time + chosen, used, following),
         settle=chosen,
         span=used,
         gap=float(gap),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from carom.core.constants import GRAVITY
-from carom.recordings.differentiate import LocalFit, fit_polynomial, fit_rotation, measured_rows
+from carom.core.rotations import to_world, yaw
+from carom.recordings.differentiate import fit_polynomial, fit_rotation, measured_rows
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.measured import BodyMotion, Impact
 from carom.recordings.impacts.quality import judged
 from carom.recordings.sampled import noise_floor
-from carom.recordings.trajectory import Trajectory, unwrapped_yaw
+from carom.recordings.trajectory import Trajectory
 from carom.state import Array
 
 TOUCHING = 0.010  #: [m] above the ground within which a kink is an impact
@@ -121,7 +124,6 @@ def _impact(
         pre=pre,
         post=post,
         striker_pre=None,
-        striker_post=None,
         settle=chosen,
         span=SPAN,
         gap=gap,
@@ -136,7 +138,6 @@ def _impact(
 
 def side_motion(trajectory: Trajectory, body: str, at: float, start: float, end: float) -> BodyMotion:
     """State of a free body at `at` from its samples in [start, end], in all six directions."""
-    com = trajectory.bodies[body].com
     position, quaternion = trajectory.position_world[body], trajectory.quaternion_world[body]
     index = np.flatnonzero((trajectory.time >= start - 1e-9) & (trajectory.time <= end + 1e-9))
     if start < at:
@@ -144,48 +145,36 @@ def side_motion(trajectory: Trajectory, body: str, at: float, start: float, end:
     t = trajectory.time[index]
     order = 2 if len(index) >= 6 else 1
     frame = fit_polynomial(t, position[index], at, order=order)
-    nan = np.full(3, np.nan)
-    if quaternion is None:
-        unknown = np.full(4, np.nan)
-        return _assembled(at, frame, unknown, nan, nan, frame.velocity, frame.velocity_std, float("nan"), nan)
-    orientation, spin = fit_rotation(t, quaternion[index], at, order=order)
-    velocity, velocity_std = frame.velocity, frame.velocity_std
-    if com is not None and np.any(com):
-        arm = _rotated(orientation, np.asarray(com, dtype=float))
-        velocity = velocity + np.cross(spin.velocity, arm)
-        velocity_std = np.sqrt(velocity_std**2 + np.cross(spin.velocity_std, arm) ** 2)
-    yaw = float(unwrapped_yaw(orientation[None])[0])
-    return _assembled(
-        at, frame, orientation, spin.velocity, spin.velocity_std, velocity, velocity_std, yaw, spin.value_std
-    )
-
-
-def _assembled(
-    at: float,
-    frame: LocalFit,
-    orientation: Array,
-    spin: Array,
-    spin_std: Array,
-    velocity: Array,
-    velocity_std: Array,
-    yaw: float,
-    turn_std: Array,
-) -> BodyMotion:
-    return BodyMotion(
+    unknown = np.full(3, np.nan)
+    motion = BodyMotion(
         time=at,
         position_world=frame.value,
         position_std=frame.value_std,
-        quaternion_world=orientation,
-        yaw=yaw,
-        yaw_std=float(turn_std[2]),
-        velocity_world=velocity,
-        velocity_std=velocity_std,
-        angular_velocity_world=spin,
-        angular_velocity_std=spin_std,
+        quaternion_world=np.full(4, np.nan),
+        yaw=float("nan"),
+        yaw_std=float("nan"),
+        velocity_world=frame.velocity,
+        velocity_std=frame.velocity_std,
+        angular_velocity_world=unknown,
+        angular_velocity_std=unknown,
         count=frame.count,
     )
-
-
-def _rotated(quaternion: Array, vector: Array) -> Array:
-    w, axis = quaternion[0], quaternion[1:]
-    return np.asarray(vector + 2 * np.cross(axis, np.cross(axis, vector) + w * vector))
+    if quaternion is None:
+        return motion
+    orientation, spin = fit_rotation(t, quaternion[index], at, order=order)
+    velocity, velocity_std = frame.velocity, frame.velocity_std
+    com = trajectory.bodies[body].com
+    if com is not None and np.any(com):
+        arm = to_world(orientation, np.asarray(com, dtype=float))
+        velocity = velocity + np.cross(spin.velocity, arm)
+        velocity_std = np.sqrt(velocity_std**2 + np.cross(spin.velocity_std, arm) ** 2)
+    return replace(
+        motion,
+        quaternion_world=orientation,
+        yaw=float(yaw(orientation)),
+        yaw_std=float(spin.value_std[2]),
+        velocity_world=velocity,
+        velocity_std=velocity_std,
+        angular_velocity_world=spin.velocity,
+        angular_velocity_std=spin.velocity_std,
+    )

@@ -35,11 +35,6 @@ class BodyMotion:
     count: int  #: samples used
 
     @property
-    def planar_pose(self) -> Array:
-        """x, y, yaw [3] m, m, rad."""
-        return np.array([self.position_world[0], self.position_world[1], self.yaw])
-
-    @property
     def planar_velocity(self) -> Array:
         """vx, vy, wz [3] m/s, m/s, rad/s."""
         return np.array([*self.velocity_world[:2], self.angular_velocity_world[2]])
@@ -63,7 +58,6 @@ class Impact:
     pre: BodyMotion  #: the target as it is touched
     post: BodyMotion  #: the target `settle` after `time`
     striker_pre: BodyMotion | None  #: the striker at `time`, from samples before it only
-    striker_post: BodyMotion | None  #: the striker `settle` after `time`, if it was still tracked
     settle: float  #: [s] after `time`, where the post state is evaluated
     span: float  #: [s] of the fit behind the post state
     gap: float  #: [m] between the outlines at `time` (ground: height of the lowest point); NaN if shapes are unknown

@@ -33,8 +33,16 @@ def find_impacts(trajectory: Trajectory, *, settle: float | None = None, span: f
 
     `settle` [s] after first motion is where the state after the impact is taken, from a quadratic fit over the
     `span` [s] that follow. None chooses it: the end of contact, or 30 ms where sample times are too unreliable
-    to see that near to the contact.
+    to see that near to the contact. A recording is searched once for each pair of settings, and keeps what was found.
     """
+    key = ("impacts", settle, span)
+    if key not in trajectory.kept:
+        trajectory.kept[key] = _search(trajectory, settle, span)
+    found: tuple[Impact, ...] = trajectory.kept[key]
+    return found
+
+
+def _search(trajectory: Trajectory, settle: float | None, span: float) -> tuple[Impact, ...]:
     found: list[Impact] = []
     for target in trajectory.targets:
         strikers = [n for n, b in trajectory.bodies.items() if n != target and b.role != "ground"]
