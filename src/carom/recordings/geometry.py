@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from carom.scenes.shapes import Body, Shape, load_mesh
+from carom.scenes.shapes import Body, Shape
 from carom.state import Array, rotate
 
 
@@ -68,17 +68,10 @@ def corners(shape: Shape) -> Array:
     if shape.kind == "sphere":
         return np.zeros((1, 3))
     if shape.kind == "mesh":
-        return np.asarray(load_mesh_vertices(shape))
+        return shape.vertices
     outline = shape.planar_outline
     half = shape.full_height / 2
     return np.array([[x, y, z] for (x, y), z in product(outline, (-half, half))])
-
-
-def load_mesh_vertices(shape: Shape) -> Array:
-    """Vertices [V, 3] m of a mesh shape."""
-    from pathlib import Path
-
-    return np.asarray(load_mesh(Path(str(shape.file))).vertices, dtype=np.float64)
 
 
 def lowest_point(shape: Shape, position: Array, quaternion: Array, normal: Array | None = None) -> Array:

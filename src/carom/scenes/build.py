@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from carom.core.errors import SceneError, unknown_name
-from carom.scenes.meshes import LARGEST, mesh_body
+from carom.scenes.mesh_files import LARGEST
+from carom.scenes.meshes import mesh_body
 from carom.scenes.parameters import Parameter, known, with_bounds
 from carom.scenes.schema import ANGLES, LENGTHS, Place, SceneModel, TargetModel, UnitsModel, at
 from carom.scenes.shapes import SHAPE_FIELDS, Body, Shape
