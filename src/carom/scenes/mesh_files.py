@@ -1,4 +1,4 @@
-"""Mesh files: read in one place, and the convex solids that they hold."""
+"""Meshes: files, read in one place; the convex solids that they hold; the surfaces of plain shapes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from carom.state import Array
 
 LARGEST = 5.0  #: [m] a mesh that is longer than this is a file in millimetres
 CONVEX_SHARE = 0.995  #: of its convex hull's volume that a convex mesh fills: the rest is rounding
+ROUND_SIDES = 24  #: sides of the polygon that stands for a circle where a body is given as a mesh
+_CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2.0
+_BOX_FACES = np.array(  # triangles of `_CUBE`, outward
+    [
+        [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5]],
+        [[0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6]],
+        [[0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]],
+    ]
+).reshape(12, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +93,21 @@ def solid_mesh(name: str, mesh: Any, *, centred: bool = False) -> Mesh:
         centroid - origin,
         moments_from(np.asarray(mesh.moment_inertia) / float(mesh.volume), 1.0),
     )
+
+
+def surface_of(kind: str, extent: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Vertices [V, 3] m and triangles [F, 3], outward, of a box, sphere, cylinder or disc of full lengths [3]."""
+    if kind == "box":
+        return _CUBE * extent, _BOX_FACES
+    import trimesh
+
+    if kind == "sphere":
+        made = trimesh.creation.icosphere(subdivisions=2, radius=extent[0] / 2)
+    elif kind in ("cylinder", "disc"):
+        made = trimesh.creation.cylinder(radius=extent[0] / 2, height=extent[2], sections=ROUND_SIDES)
+    else:
+        raise SceneError(f"expected a box, sphere, cylinder or disc to make a surface of, got {kind}")
+    return np.asarray(made.vertices, dtype=np.float64), np.asarray(made.faces, dtype=np.int64)
 
 
 def moments_from(inertia: Array, mass: float) -> Array:

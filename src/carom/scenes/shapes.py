@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import SceneError, unknown_name
-from carom.scenes.mesh_files import Mesh, hull_outline, inertia_from, load_mesh, moments_from, solid_mesh
+from carom.scenes.mesh_files import Mesh, hull_outline, inertia_from, load_mesh, moments_from, solid_mesh, surface_of
 from carom.state import Array
 
 #: What each shape needs, beside its name.
@@ -28,15 +28,6 @@ SHAPE_FIELDS: Mapping[str, tuple[str, ...]] = {
 ROLES = ("target", "striker", "ground", "arm", "tool", "other")
 DISC_HEIGHT = 0.01  #: [m] a disc has no height of its own; planar quantities don't depend on it
 ARC_SEGMENTS = 48  #: sides of the polygon that stands for a half circle
-ROUND_SIDES = 24  #: sides of the polygon that stands for a circle where a body is given as a mesh
-_CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2.0
-_BOX_FACES = np.array(  # triangles of `_CUBE`, outward
-    [
-        [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5]],
-        [[0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6]],
-        [[0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]],
-    ]
-).reshape(12, 3)
 
 
 @dataclass(frozen=True)
@@ -152,18 +143,7 @@ class Shape:
         """Vertices [V, 3] m in the body's frame and triangles [F, 3], outward: what a mesh network reads."""
         if self.kind == "mesh":
             return self.hull.vertices * self.mesh_factors, self.hull.faces
-        if self.kind == "box":
-            return _CUBE * self.extent, _BOX_FACES
-        if not self.is_round:
-            raise SceneError(f"a surface of a {self.kind} is not made; expected box, sphere, cylinder, disc or mesh")
-        import trimesh
-
-        radius = float(self.radius or 0.0)
-        if self.kind == "sphere":
-            made = trimesh.creation.icosphere(subdivisions=2, radius=radius)
-        else:
-            made = trimesh.creation.cylinder(radius=radius, height=self.full_height, sections=ROUND_SIDES)
-        return np.asarray(made.vertices, dtype=np.float64), np.asarray(made.faces, dtype=np.int64)
+        return surface_of(self.kind, self.extent)
 
     def support(self, axes: Array) -> Array:
         """How far it reaches along directions [A, 3] in its own frame, from the frame's origin [A] [m]."""
