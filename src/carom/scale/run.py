@@ -30,7 +30,7 @@ _START, _VALUES, _POOL = 0, 1, 2  #: what a random stream is for: with other par
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """What was made."""
+    """A data set that `scale` or `augment` wrote, and what that took."""
 
     folder: Path
     made: int  #: trajectories made now; the others were there already
