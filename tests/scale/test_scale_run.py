@@ -43,7 +43,7 @@ def lowest(data: Trajectories, sample: int) -> Array:
     found = []
     for t in data:
         assert t.ground is not None
-        corners = [b.corners @ m.T for b, m in zip(t.bodies, matrices(t.quaternion[sample]), strict=True)]
+        corners = [b.solid.corners @ m.T for b, m in zip(t.bodies, matrices(t.quaternion[sample]), strict=True)]
         points = np.concatenate([c + p for c, p in zip(corners, t.position[sample], strict=True)])
         found.append((points @ np.array(t.ground.normal)).min() - t.ground.height)
     return np.array(found)
@@ -104,11 +104,11 @@ def test_a_toss_never_gains_energy(tossed: Trajectories) -> None:
         spin = np.stack([half[:, 2, 1], half[:, 0, 2], half[:, 1, 0]], axis=-1) / dt
         velocity = np.diff(t.position[:, 0], axis=0) / dt
         middle = (t.position[:-1, 0, 2] + t.position[1:, 0, 2]) / 2
-        kinetic = (body.mass * (velocity**2).sum(-1) + np.einsum("ti,ij,tj->t", spin, body.inertia, spin)) / 2
+        kinetic = (body.mass * (velocity**2).sum(-1) + np.einsum("ti,ij,tj->t", spin, body.inertia_matrix, spin)) / 2
         energy = kinetic + body.mass * t.gravity * middle
         start = body.mass * ((t.start_velocity**2).sum() / 2 + t.gravity * t.position[0, 0, 2])
         turn = rotation[0].T @ t.start_spin[0]
-        start += turn @ body.inertia @ turn / 2
+        start += turn @ body.inertia_matrix @ turn / 2
         if lowest(tossed[[t.index]], 1)[0] > 0.005:
             assert energy[0] == pytest.approx(start, rel=0.02)
             flights += 1
@@ -156,7 +156,7 @@ def test_cubes_stand_apart_on_the_ground_and_vary(tmp_path: Path) -> None:
     assert data.body_counts.min() == 2
     assert data.body_counts.max() == 11
     np.testing.assert_allclose(lowest(data, 0), 0.0, atol=1e-12)
-    sizes = np.array([b.size for t in data for b in t.bodies])
+    sizes = np.array([b.solid.extent for t in data for b in t.bodies])
     assert sizes.min() >= 0.1 * 0.7 / 1.25 - 1e-12
     assert sizes.max() <= 0.1 * 1.4 * 1.25 + 1e-12
     assert sizes.std(axis=0).min() > 0.005
@@ -167,7 +167,7 @@ def test_cubes_stand_apart_on_the_ground_and_vary(tmp_path: Path) -> None:
         standing = np.linalg.norm(t.position[2, 1:] - t.position[0, 1:], axis=-1)
         pushed = np.linalg.norm(t.position[2, 0] - t.position[0, 0])
         assert np.median(standing) < 0.002 + pushed  # bodies that overlap would be thrown apart
-        density = [b.mass / np.prod(b.size) / 370 for b in t.bodies]
+        density = [b.mass / np.prod(b.solid.extent) / 370 for b in t.bodies]
         assert 0.5 - 1e-9 <= min(density) <= max(density) <= 2 + 1e-9
 
 
@@ -179,18 +179,17 @@ def test_meshes_are_dropped_in_varying_number_and_come_to_rest(tmp_path: Path) -
     data = scale(source, calibration(params), tmp_path / "d", count=30).data
     assert set(data.body_counts) == {1, 2, 3}
     assert set(data.ok.by_bodies()) == {1, 2, 3}
-    shapes = {b.shape for t in data for b in t.bodies}
-    assert shapes == {"mesh:lump", "mesh:cone"}
-    assert len({b.size.tobytes() for t in data for b in t.bodies}) > 20
+    assert {b.solid.mesh.name for t in data for b in t.bodies} == {"lump", "cone"}
+    assert len({b.solid.size for t in data for b in t.bodies}) > 20
     assert (data.status == "ok").mean() > 0.95
     assert lowest(data.ok, -1).min() > -0.004
     assert lowest(data, 0).min() > 0
     with pytest.raises(CaromError, match=r"length_scale cannot be drawn for meshes"):
         scale(source, calibration(params, spread=True), tmp_path / "s", count=3)
     for t in data:
-        mesh = trimesh.Trimesh(*t.bodies[0].surface())
+        mesh = trimesh.Trimesh(*t.bodies[0].solid.surface())
         assert mesh.is_convex
-        np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), t.bodies[0].size)
+        np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), t.bodies[0].solid.extent)
 
 
 def test_recordings_are_scaled_around_their_starts(tmp_path: Path) -> None:
@@ -204,7 +203,7 @@ def test_recordings_are_scaled_around_their_starts(tmp_path: Path) -> None:
     down = np.array([t.start_velocity[0, 2] for t in data])
     assert abs(down.mean() - starts.velocity[:, 0, 2].mean()) < 2 * starts.velocity[:, 0, 2].std()
     assert lowest(data, 0).min() > 0
-    assert {tuple(b.size) for t in data for b in t.bodies} == {(0.1, 0.1, 0.1)}
+    assert {b.solid.size for t in data for b in t.bodies} == {(0.1, 0.1, 0.1)}
 
 
 def test_parameters_are_drawn_within_their_intervals(tmp_path: Path) -> None:

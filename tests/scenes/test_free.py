@@ -7,16 +7,7 @@ import numpy as np
 import pytest
 
 from carom.core.errors import SceneError
-from carom.scenes.free import (
-    LONGEST_STEP,
-    FreeScene,
-    calibrated,
-    cubes_scene,
-    free_spec,
-    inertia_of,
-    timestep,
-    toss_scene,
-)
+from carom.scenes.free import LONGEST_STEP, FreeScene, calibrated, cubes_scene, free_spec, timestep, toss_scene
 from carom.scenes.parameters import FREE, TABLE_II, free_parameters, resolved
 from carom.scenes.shapes import Body, Shape
 
@@ -87,10 +78,10 @@ def test_calibrated_scales_lengths_mass_inertia_and_gravity():
 
 def test_inertia_is_the_declared_one_or_that_of_a_solid():
     cube = toss_scene(side=0.2, mass=3.0).bodies[0]
-    np.testing.assert_allclose(inertia_of(cube), 3.0 * 0.04 / 6)
+    np.testing.assert_allclose(cube.solid_inertia, 3.0 * 0.04 / 6)
     nan = float("nan")
     disc = Body("disc", "target", Shape("disc", radius=0.05), mass=1.0, inertia=(nan, nan, 7e-4))
-    made = inertia_of(disc)
+    made = disc.solid_inertia
     assert made[2] == 7e-4
     assert np.isfinite(made).all()
 

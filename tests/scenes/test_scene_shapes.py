@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
+import trimesh
 
 from carom.core.errors import SceneError
 from carom.scenes.shapes import Body, Shape, check_convex, polygon_properties
+from carom.scenes.solids import stretched
 
 R = 0.05
 
@@ -45,6 +50,37 @@ def test_centre_of_mass_off_the_centroid_adds_to_the_inertia() -> None:
 def test_measured_inertia_counts_before_geometry() -> None:
     b = body(Shape("box", size=(0.3, 0.4, 0.1)), inertia=(1.0, 1.0, 0.2 * 0.07**2))
     assert b.gyration_radius == pytest.approx(0.07)
+
+
+def test_inertia_with_products_is_a_full_matrix() -> None:
+    b = body(Shape("sphere", radius=R), inertia=(1.0, 2.0, 3.0, 0.1, 0.2, 0.3))
+    np.testing.assert_array_equal(b.inertia_matrix, [[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 3.0]])
+    np.testing.assert_allclose(body(Shape("sphere", radius=R)).inertia_matrix, 0.4 * 0.2 * R * R * np.eye(3))
+
+
+def test_a_mesh_from_a_file_has_its_solid_s_mass_properties_stretched_or_not(tmp_path: Path) -> None:
+    box = trimesh.creation.box((0.1, 0.2, 0.3))
+    box.apply_translation([0.01, 0.02, 0.03])
+    box.export(tmp_path / "box.stl")
+    b = body(Shape("mesh", file=str(tmp_path / "box.stl")))
+    np.testing.assert_allclose(b.centre, [0.01, 0.02, 0.03], atol=1e-8)
+    same = body(Shape("box", size=(0.1, 0.2, 0.3)))
+    np.testing.assert_allclose(b.inertia_matrix, same.inertia_matrix, rtol=1e-6, atol=1e-9)
+    factors = np.array([2.0, 1.0, 0.5])
+    long, plain = stretched(b, factors, 0.5), stretched(same, factors, 0.5)
+    np.testing.assert_allclose(long.solid.extent, plain.solid.extent, rtol=1e-6)
+    np.testing.assert_allclose(np.ptp(long.solid.corners, axis=0), [0.2, 0.2, 0.15], rtol=1e-6)
+    np.testing.assert_allclose(long.centre, [0.02, 0.02, 0.015], atol=1e-8)
+    np.testing.assert_allclose(long.inertia_matrix, plain.inertia_matrix, rtol=1e-6, atol=1e-9)
+    assert long.solid == b.solid.stretched(factors)  # an engine finds its compiled mesh by its shape
+
+
+def test_a_mesh_file_that_changes_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "box.stl"
+    for turn, side in enumerate((0.1, 0.2)):
+        trimesh.creation.box((side, side, side)).export(path)
+        os.utime(path, ns=(turn, turn))
+        np.testing.assert_allclose(Shape("mesh", file=str(path)).extent, side, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +123,8 @@ def test_extra_corners_on_a_straight_side_are_fine() -> None:
         (lambda: Shape("disc", radius=-1.0), "disc: radius must be a positive length in metres, got -1.0"),
         (lambda: Body("b", "targt"), "body 'b': unknown role 'targt' (did you mean 'target'?)"),
         (lambda: Body("b", "target", mass=0.0), "body 'b': mass must be positive [kg], got 0.0"),
+        (lambda: Body("b", "target", inertia=(1.0, 1.0)), "body 'b': inertia must be 3 or 6 numbers [kg m^2], got 2"),
+        (lambda: Body("b", "target").solid, "body 'b' has no shape"),
         (lambda: Body("b", "target").gyration_radius, "body 'b' has neither shape nor inertia"),
     ],
 )

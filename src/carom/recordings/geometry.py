@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
 from carom.core.rotations import axes, unit
-from carom.scenes.shapes import Body, Shape, load_mesh
+from carom.scenes.shapes import Body, Shape
 from carom.state import Array, rotate
 
 
@@ -70,7 +69,7 @@ def corners(shape: Shape) -> Array:
     if shape.kind == "sphere":
         return np.zeros((1, 3))
     if shape.kind == "mesh":
-        return np.asarray(load_mesh(Path(str(shape.file))).vertices, dtype=np.float64)
+        return shape.vertices
     outline = shape.planar_outline
     half = shape.full_height / 2
     return np.array([[x, y, z] for (x, y), z in product(outline, (-half, half))])

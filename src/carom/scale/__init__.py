@@ -9,13 +9,12 @@ from carom.scale.reader import ScaledTrajectory, Trajectories, load
 from carom.scale.rotated import augment
 from carom.scale.run import Scaled, scale
 from carom.scale.sources import cubes, dropped, toss
-from carom.scenes.solids import Solid, Variation
+from carom.scenes.solids import Variation
 
 __all__ = [
     "Calibration",
     "Scaled",
     "ScaledTrajectory",
-    "Solid",
     "Trajectories",
     "Variation",
     "augment",

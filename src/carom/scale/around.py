@@ -15,10 +15,10 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.recordings import Recordings, read
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
-from carom.scale.draws import Draw, Maker, apart, turned
+from carom.scale.draws import Draw, Maker, apart, below, turned
 from carom.scale.sources import Source, sampling
 from carom.scenes.shapes import Body
-from carom.scenes.solids import Template, template_of
+from carom.scenes.solids import solid_body
 from carom.state import Array
 
 BANDWIDTH = 0.3  #: of the recorded starts' standard deviation: how far a new start lies from a recorded one
@@ -33,7 +33,7 @@ EARLIER = 0.002  #: [s] times the square of the try: how much earlier it begins
 class Group:
     """Recordings of the same bodies."""
 
-    templates: tuple[Template, ...]
+    templates: tuple[Body, ...]
     motions: Motions
     flying: NDArray[np.bool_]  #: [N, B] whether a body is in the air at the start
     clearance: Array  #: [N, B] of its lowest point at the start [m]
@@ -53,42 +53,42 @@ class Recorded(Source):
         sizes = np.array([len(part.motions) for part in self.parts])
         part = self.parts[int(rng.choice(len(sizes), p=sizes / sizes.sum()))]
         row = int(rng.integers(len(part.motions)))
-        solids = tuple(
+        bodies = tuple(
             make.make(t, rng, name=b.name) for t, b in zip(part.templates, part.motions.scene.bodies, strict=True)
         )
         around = about_z(rng.uniform(0, 2 * np.pi))
         for attempt in range(TRIES):
-            moved = self._near(part, row, solids, rng, attempt)
-            if apart(solids, moved.position, moved.quaternion, planar=self.planar):
+            moved = self._near(part, row, bodies, rng, attempt)
+            if apart(bodies, moved.position, moved.quaternion, planar=self.planar):
                 return turned(moved, around)
         return replace(turned(moved, around), overlap=True)
 
-    def _near(self, part: Group, row: int, solids: tuple[Any, ...], rng: np.random.Generator, attempt: int) -> Draw:
+    def _near(self, part: Group, row: int, bodies: tuple[Body, ...], rng: np.random.Generator, attempt: int) -> Draw:
         starts, close = part.motions.starts, BANDWIDTH * 0.85**attempt
         position = starts.position[row] - [0.0, 0.0, self.ground_height]
         quaternion, velocity, spin = (getattr(starts, n)[row].copy() for n in ("quaternion", "velocity", "spin"))
         position = position.copy()
-        for body, solid in enumerate(solids):
-            across, upwards = part.speed_spread[body]
-            velocity[body] += close * rng.normal(size=3) * [across, across, upwards]
-            spin[body] += close * rng.normal(size=3) * part.spin_spread[body][[0, 0, 1]]
+        for b, body in enumerate(bodies):
+            across, upwards = part.speed_spread[b]
+            velocity[b] += close * rng.normal(size=3) * [across, across, upwards]
+            spin[b] += close * rng.normal(size=3) * part.spin_spread[b][[0, 0, 1]]
             turn = TURN * (close / BANDWIDTH) * rng.normal(size=3)
-            clearance = part.clearance[row, body] * np.exp(close * rng.normal())
-            if not part.flying[row, body]:
-                velocity[body, 2], spin[body, :2], turn[:2], clearance = 0.0, 0.0, 0.0, 0.0
-            quaternion[body] = multiply(from_vector(turn), quaternion[body])
-            if len(solids) > 1:
-                position[body, :2] -= EARLIER * attempt**2 * velocity[body, :2]
+            clearance = part.clearance[row, b] * np.exp(close * rng.normal())
+            if not part.flying[row, b]:
+                velocity[b, 2], spin[b, :2], turn[:2], clearance = 0.0, 0.0, 0.0, 0.0
+            quaternion[b] = multiply(from_vector(turn), quaternion[b])
+            if len(bodies) > 1:
+                position[b, :2] -= EARLIER * attempt**2 * velocity[b, :2]
             if not self.planar:
-                position[body, 2] = solid.below(matrices(quaternion[body])) + max(clearance, 0.0)
-        return Draw(solids, position, quaternion, velocity, spin, part.motions.names[row])
+                position[b, 2] = below(body, matrices(quaternion[b])) + max(clearance, 0.0)
+        return Draw(bodies, position, quaternion, velocity, spin, part.motions.names[row])
 
     def notes(self) -> tuple[str, ...]:
         """Recordings that were left out, and why."""
         return tuple(f"{name} was left out: {why}" for name, why in self.skipped)
 
     def ranges(self) -> dict[str, Any]:
-        """Of the start."""
+        """The recorded starts, and how far new ones lie from them."""
         return {
             "around": "recorded starts, turned about the vertical",
             "recordings": sum(len(part.motions) for part in self.parts),
@@ -170,9 +170,7 @@ def _group(motions: Motions, ending: str) -> Group:
     flying = np.zeros_like(clearance, dtype=bool) if scene.planar else clearance > AIRBORNE
     deviation = starts.velocity.std(axis=0), starts.spin.std(axis=0)
     speed, spin = (np.stack([np.hypot(d[:, 0], d[:, 1]) / np.sqrt(2), d[:, 2]], axis=-1) for d in deviation)
-    templates = tuple(template_of(body) for body in scene.bodies)
-    # meshes are listed by name, and those of another group may be others
-    templates = tuple(replace(t, name=t.name + ending) if t.kind == "mesh" else t for t in templates)
+    templates = tuple(solid_body(body, ending=ending) for body in scene.bodies)
     return Group(templates, motions, flying, clearance, speed, spin)
 
 

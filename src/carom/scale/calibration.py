@@ -29,7 +29,7 @@ class Calibration:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parameters, in the order of the values."""
+        """Names of the parameters, in the order of the values."""
         return tuple(p.name for p in self.parameters)
 
     def draw(self, rng: np.random.Generator) -> Array:
@@ -44,7 +44,7 @@ class Calibration:
         return np.array(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """For the header."""
+        """The parameters as the header states them."""
         return {
             "source": self.source,
             "drawn": "within the 90 % intervals, per trajectory" if self.spread else "fixed at the values",

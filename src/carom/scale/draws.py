@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from carom.core.rotations import matrices, multiply, of_tilt
-from carom.scenes.solids import Solid, Template, Variation, solid_of
+from carom.scenes.shapes import Body, Shape
+from carom.scenes.solids import Variation, calibrated_body, stretched
 from carom.state import Array
 
 VARIANTS = 24  #: of each mesh in one shard: compiled once, shared by the shard's trajectories
@@ -18,7 +19,7 @@ VARIANTS = 24  #: of each mesh in one shard: compiled once, shared by the shard'
 class Draw:
     """Bodies and their states at the start; velocities of the frames, all in the world."""
 
-    solids: tuple[Solid, ...]
+    bodies: tuple[Body, ...]
     position: Array  #: [B, 3] m
     quaternion: Array  #: [B, 4]
     velocity: Array  #: [B, 3] m/s
@@ -29,66 +30,48 @@ class Draw:
     @property
     def kinds(self) -> tuple[str, ...]:
         """Shapes of the bodies: trajectories with the same ones run in one batch."""
-        return tuple(s.kind for s in self.solids)
+        return tuple(b.solid.kind for b in self.bodies)
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
     """The stretched meshes of one shard: the engine compiles them once and each body takes one."""
 
-    templates: tuple[Template, ...]  #: whose meshes they are
+    templates: tuple[Body, ...]  #: whose meshes they are
     stretch: Array  #: [K, 3]
     scale: float = 1.0  #: `length_scale`, the same for all
 
     @classmethod
-    def drawn(cls, templates: tuple[Template, ...], variation: Variation, scale: float, seed: tuple[int, ...]) -> Pool:
+    def drawn(cls, templates: tuple[Body, ...], variation: Variation, scale: float, seed: tuple[int, ...]) -> Pool:
         """`VARIANTS` of each mesh among the templates."""
         rng = np.random.default_rng(np.random.SeedSequence(seed[0], spawn_key=seed[1:]))
-        meshes = [t for t in templates if t.kind == "mesh" for _ in range(VARIANTS)]
+        meshes = [t for t in templates if t.solid.kind == "mesh" for _ in range(VARIANTS)]
         stretch = [variation.stretch("mesh", rng) for _ in meshes]
         return cls(tuple(meshes), np.array(stretch).reshape(-1, 3), scale)
 
-    def vertices(self) -> list[Array]:
-        """Of each stretched mesh [V, 3] [m]."""
-        found = []
-        for template, stretch in zip(self.templates, self.stretch, strict=True):
-            if template.vertices is not None:
-                found.append(template.vertices * stretch * self.scale)
-        return found
+    def shapes(self) -> tuple[Shape, ...]:
+        """The stretched meshes."""
+        scale = np.full(3, self.scale)
+        return tuple(t.solid.stretched(s).stretched(scale) for t, s in zip(self.templates, self.stretch, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Maker:
-    """Makes the bodies of trajectories: from templates, varied, with the calibrated mass properties."""
+    """Makes the bodies of trajectories: like the templates, but varied and with the calibrated mass properties."""
 
     variation: Variation
     pool: Pool
     values: Mapping[str, float]  #: of the trajectory's parameters
 
-    def make(self, template: Template, rng: np.random.Generator, *, name: str = "") -> Solid:
+    def make(self, template: Body, rng: np.random.Generator, *, name: str = "") -> Body:
         """A body like the template."""
-        if template.kind != "mesh":
-            stretch, variant = self.variation.stretch(template.kind, rng), -1
+        if template.solid.kind != "mesh":
+            stretch = self.variation.stretch(template.solid.kind, rng)
         else:
             of_it = [k for k, t in enumerate(self.pool.templates) if t is template]
-            variant = of_it[int(rng.integers(len(of_it)))]
-            stretch = self.pool.stretch[variant]
-        solid = solid_of(template, stretch, self.variation.mass_factor(rng), name=name, variant=variant)
-        return calibrated_solid(solid, self.values, random_side(rng))
-
-
-def calibrated_solid(solid: Solid, values: Mapping[str, float], side: Array) -> Solid:
-    """The body with the parameters that belong to it written in; `side` [3] is where a `com_offset` points."""
-    scale = values.get("length_scale", 1.0)
-    heavier = values.get("mass_scale", 1.0)
-    com = solid.com * scale + [values.get(f"com_{axis}", 0.0) for axis in "xyz"]
-    return replace(
-        solid,
-        size=solid.size * scale,
-        mass=solid.mass * heavier,
-        com=com + values.get("com_offset", 0.0) * side,
-        inertia=solid.inertia * heavier * scale**2 * values.get("inertia_scale", 1.0),
-    )
+            stretch = self.pool.stretch[of_it[int(rng.integers(len(of_it)))]]
+        body = stretched(template, stretch, self.variation.mass_factor(rng))
+        return replace(calibrated_body(body, self.values, random_side(rng)), name=name or template.name)
 
 
 def random_side(rng: np.random.Generator) -> Array:
@@ -115,34 +98,28 @@ def turned(draw: Draw, quaternion: Array, height: float = 0.0) -> Draw:
     )
 
 
-def apart(solids: tuple[Solid, ...], position: Array, quaternion: Array, *, planar: bool) -> bool:
+def below(body: Body, rotation: Array) -> float:
+    """How far the lowest point is under the frame's origin [m], turned by a matrix [3, 3], world from body."""
+    return float(body.solid.support(-rotation[2:])[0])
+
+
+def apart(bodies: tuple[Body, ...], position: Array, quaternion: Array, *, planar: bool) -> bool:
     """Whether no two bodies overlap: some direction separates each pair. May say no to a pair that only nearly does."""
-    reach = [s.radius for s in solids]
+    shapes = [b.solid for b in bodies]
     frames = matrices(quaternion)
-    for a in range(len(solids)):
-        for b in range(a + 1, len(solids)):
+    for a in range(len(shapes)):
+        for b in range(a + 1, len(shapes)):
             line = position[b] - position[a]
             if planar:
                 line = line * [1.0, 1.0, 0.0]
             distance = float(np.linalg.norm(line))
-            if distance > reach[a] + reach[b]:
+            if distance > shapes[a].reach + shapes[b].reach:
                 continue
             axes = np.concatenate([frames[a].T, -frames[a].T, frames[b].T, -frames[b].T, [line / max(distance, 1e-9)]])
             if planar:
                 axes = axes * [1.0, 1.0, 0.0]
                 axes = axes[np.linalg.norm(axes, axis=-1) > 0.5]
-            far = _support(solids[a], frames[a], axes) + _support(solids[b], frames[b], -axes)
+            far = shapes[a].support(axes @ frames[a]) + shapes[b].support(-axes @ frames[b])
             if (axes @ line - far).max() < 0:
                 return False
     return True
-
-
-def _support(solid: Solid, rotation: Array, axes: Array) -> Array:
-    """How far a body reaches along directions [A, 3] in the world, from its frame's origin [A] [m]."""
-    local = axes @ rotation
-    if solid.kind == "sphere":
-        return np.asarray(solid.size[0] / 2 * np.linalg.norm(axes, axis=-1))
-    if solid.kind == "cylinder":
-        across = np.linalg.norm(local[:, :2], axis=-1)
-        return np.asarray(across * solid.size[0] / 2 + np.abs(local[:, 2]) * solid.size[2] / 2)
-    return np.asarray((local @ solid.corners.T).max(axis=-1))

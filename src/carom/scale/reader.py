@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from carom.core.errors import CaromError
 from carom.recordings.trajectory import Ground
 from carom.scale.shards import STATUSES, read_header, read_shard, shard_path
-from carom.scenes.solids import Solid
+from carom.scenes.mesh_files import Mesh, solid_mesh
+from carom.scenes.shapes import Body, Shape, six_of
 from carom.state import Array
 
 #: how many values a row has in a column: a number for each body, times the samples, or just a number
@@ -31,7 +32,7 @@ class ScaledTrajectory:
     source: str  #: the scene, or the recording that it comes from
     status: str  #: one of `STATUSES`
     period: float  #: [s]
-    bodies: tuple[Solid, ...]
+    bodies: tuple[Body, ...]
     parameters: Mapping[str, float]
     gravity: float  #: [m/s^2] downwards
     ground: Ground | None  #: None over an air table
@@ -45,7 +46,7 @@ class ScaledTrajectory:
 
     @property
     def time(self) -> Array:
-        """Of the samples [T] [s]."""
+        """Time of each sample [T] [s]."""
         return np.asarray(np.arange(len(self.position)) * self.period, dtype=np.float64)
 
 
@@ -73,14 +74,11 @@ class _Columns:
 
     lists: Mapping[str, _Lists]
     plain: Mapping[str, NDArray[Any]]
-    meshes: Mapping[str, tuple[Array, NDArray[np.int64]]]
+    meshes: Mapping[str, Mesh]
 
     @classmethod
     def of(cls, table: pa.Table, header: Mapping[str, Any]) -> _Columns:
-        meshes = {
-            name: (np.asarray(m["vertices"], dtype=np.float64), np.asarray(m["faces"], dtype=np.int64))
-            for name, m in header["meshes"].items()
-        }
+        meshes = {name: _mesh(name, m) for name, m in header["meshes"].items()}
         plain = {n: table[n].to_numpy() for n in ("index", "source", "status", "samples", "bodies", "gravity")}
         return cls({name: _Lists(table[name]) for name in _LISTS}, plain, meshes)
 
@@ -99,12 +97,12 @@ class Trajectories(Sequence[ScaledTrajectory]):
 
     @property
     def period(self) -> float:
-        """Between samples [s]."""
+        """Time between two samples [s]."""
         return float(self.header["period"])
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """In the order of the columns of `parameters`."""
+        """Names of the parameters, in the order of the columns of `parameters`."""
         return tuple(self.header["parameters"]["values"])
 
     def __len__(self) -> int:
@@ -135,7 +133,7 @@ class Trajectories(Sequence[ScaledTrajectory]):
 
     @property
     def status(self) -> NDArray[Any]:
-        """Of each trajectory [N]."""
+        """Status of each trajectory [N]."""
         return np.asarray(self.columns.plain["status"][self.rows])
 
     @property
@@ -145,7 +143,7 @@ class Trajectories(Sequence[ScaledTrajectory]):
 
     @property
     def parameters(self) -> Array:
-        """Of each trajectory [N, P], in the order of `parameter_names`."""
+        """Parameters of each trajectory [N, P], in the order of `parameter_names`."""
         empty = np.zeros((len(self), len(self.parameter_names)))
         return np.array([self.columns.lists["parameters"][r] for r in self.rows]).reshape(empty.shape)
 
@@ -189,16 +187,38 @@ class Trajectories(Sequence[ScaledTrajectory]):
             start_spin=part("start_spin", count, 3),
         )
 
-    def _bodies(self, row: int, count: int, part: Any) -> tuple[Solid, ...]:
+    def _bodies(self, row: int, count: int, part: Any) -> tuple[Body, ...]:
+        names, shapes = (self.columns.lists[name][row] for name in ("name", "shape"))
         size, mass, com = part("size", count, 3), part("mass", count), part("com", count, 3)
         inertia = part("inertia", count, 3, 3)
-        found = []
-        for b, (name, shape) in enumerate(
-            zip(self.columns.lists["name"][row], self.columns.lists["shape"][row], strict=True)
-        ):
-            vertices, faces = self.columns.meshes[shape[5:]] if shape.startswith("mesh:") else (None, None)
-            found.append(Solid(str(name), str(shape), size[b], float(mass[b]), com[b], inertia[b], vertices, faces))
-        return tuple(found)
+        return tuple(
+            Body(
+                str(names[b]),
+                "target",
+                _shape(str(shapes[b]), size[b], self.columns.meshes),
+                float(mass[b]),
+                six_of(inertia[b]),
+                tuple(com[b].tolist()),
+            )
+            for b in range(count)
+        )
+
+
+def _mesh(name: str, saved: Mapping[str, Any]) -> Mesh:
+    import trimesh
+
+    vertices, faces = np.asarray(saved["vertices"], dtype=np.float64), np.asarray(saved["faces"], dtype=np.int64)
+    return solid_mesh(name, trimesh.Trimesh(vertices, faces, process=False))
+
+
+def _shape(label: str, size: Array, meshes: Mapping[str, Mesh]) -> Shape:
+    """The shape of this name in the format, of these full lengths [3] [m]."""
+    x, _, z = lengths = tuple(size.tolist())
+    if label.startswith("mesh:"):
+        return Shape("mesh", size=lengths, mesh=meshes[label[5:]])
+    if label == "box":
+        return Shape("box", size=lengths)
+    return Shape(label, radius=x / 2, height=z if label == "cylinder" else None)
 
 
 def summary(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from carom.identify.tosses.recorded import free_scene, groups
 from carom.recordings import Recordings, Trajectory, read
 from carom.scale.run import Scaled
 from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
-from carom.scenes.solids import Solid, Template, solid_of, template_of
+from carom.scenes.shapes import Body
+from carom.scenes.solids import solid_body, stretched
 from carom.state import Array
 
 EVEN = 0.1  #: of a period that a sample may lie off its instant
@@ -30,8 +31,7 @@ class Piece:
 
     name: str
     period: float  #: [s]
-    solids: tuple[Solid, ...]
-    templates: tuple[Template, ...]
+    bodies: tuple[Body, ...]
     position: Array  #: [T, B, 3] m
     quaternion: Array  #: [T, B, 4]
     gravity: float
@@ -51,7 +51,7 @@ def augment(folder: Path, out: Path, *, count: int = 3000, seed: int = 0, progre
         "parameters": {"source": "none: measured, not simulated", "drawn": "", "values": {}},
         "ranges": {"angle_rad": [0.0, 2 * np.pi]},
         "recordings": {"count": len(pieces), "sha256": _digest(pieces)},
-        "meshes": meshes_of([t for piece in pieces for t in piece.templates]),
+        "meshes": meshes_of([body for piece in pieces for body in piece.bodies]),
         "columns": COLUMNS,
         "versions": versions(),
     }
@@ -80,7 +80,7 @@ def _rotated(piece: Piece, index: int, seed: int) -> Row:
         index,
         piece.name,
         "ok",
-        piece.solids,
+        piece.bodies,
         np.zeros(0),
         piece.gravity,
         ground,
@@ -105,8 +105,10 @@ def pieces_of(recordings: Recordings) -> tuple[list[Piece], list[tuple[str, str]
     for number, rows in enumerate(groups(recordings)):
         trajectories = [recordings.trajectories[row] for row in rows]
         scene = free_scene(recordings, trajectories)
-        templates = tuple(_renamed(template_of(body), number) for body in scene.bodies)
-        solids = tuple(solid_of(t, np.ones(3), 1.0, name=b.name) for t, b in zip(templates, scene.bodies, strict=True))
+        solids = (solid_body(b, ending=f"-{number}" if number else "") for b in scene.bodies)
+        bodies = tuple(
+            replace(stretched(s, np.ones(3)), name=b.name) for s, b in zip(solids, scene.bodies, strict=True)
+        )
         ground = np.array([0.0, 0.0, 1.0, scene.ground_height])
         if recordings.ground is not None:
             ground = np.array([*recordings.ground.normal, recordings.ground.height])
@@ -117,15 +119,10 @@ def pieces_of(recordings: Recordings) -> tuple[list[Piece], list[tuple[str, str]
             if isinstance(found, str):
                 skipped.append((trajectory.name, found))
                 continue
-            pieces.append(Piece(trajectory.name, period, solids, templates, *found, scene.gravity, ground))
+            pieces.append(Piece(trajectory.name, period, bodies, *found, scene.gravity, ground))
     if not pieces:
         raise CaromError(f"{recordings.path}: no recording can be rotated ({skipped[0][0]}: {skipped[0][1]})")
     return pieces, skipped
-
-
-def _renamed(template: Template, group: int) -> Template:
-    """Meshes are listed by name, and those of another group may be others."""
-    return replace(template, name=f"{template.name}-{group}") if template.kind == "mesh" and group else template
 
 
 def _stretch(trajectory: Trajectory, period: float) -> tuple[Array, Array] | str:

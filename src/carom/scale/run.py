@@ -20,6 +20,7 @@ from carom.scale.draws import Draw, Maker, Pool, lean, turned
 from carom.scale.reader import Trajectories, load, summary
 from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
 from carom.scale.sources import Source
+from carom.scenes.free import FreeScene
 from carom.scenes.solids import Variation
 from carom.state import Array
 
@@ -30,7 +31,7 @@ _START, _VALUES, _POOL = 0, 1, 2  #: what a random stream is for: with other par
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """What was made."""
+    """A data set that `scale` or `augment` wrote, and what that took."""
 
     folder: Path
     made: int  #: trajectories made now; the others were there already
@@ -74,7 +75,7 @@ def scale(
 
 
 def _refuse_mixtures(source: Source, calibration: Calibration) -> None:
-    names, meshes = calibration.names, any(t.kind == "mesh" for t in source.templates)
+    names, meshes = calibration.names, any(t.solid.kind == "mesh" for t in source.templates)
     if meshes and calibration.spread and "length_scale" in names:
         low, high = calibration.interval[names.index("length_scale")]
         if low < high:
@@ -105,7 +106,8 @@ def _header(source: Source, calibration: Calibration, variation: Variation, seed
             "density_factor": list(variation.mass),
         },
         "bodies": [
-            {"name": t.name, "kind": t.kind, "extent_m": t.extent.tolist(), "mass_kg": t.mass} for t in source.templates
+            {"name": t.name, "kind": t.solid.kind, "extent_m": t.solid.extent.tolist(), "mass_kg": t.mass}
+            for t in source.templates
         ],
         "meshes": meshes_of(source.templates),
         "columns": COLUMNS,
@@ -140,12 +142,12 @@ class _Shards:
         for row, (draw, _) in enumerate(drawn):
             together.setdefault(draw.kinds, []).append(row)
         rows: dict[int, Row] = {}
-        for kinds, members in together.items():
-            batch = self._batch(kinds, pool)
+        for members in together.values():
+            batch = self._batch(drawn[members[0]][0], pool)
             values = np.array([drawn[row][1] for row in members])
             draws = [drawn[row][0] for row in members]
             starts = FreeStarts.known(*(np.array([getattr(d, n) for d in draws]) for n in STATE))
-            motion = batch.roll([d.solids for d in draws], starts, values[:, self._columns], self.source.samples)
+            motion = batch.roll([d.bodies for d in draws], starts, values[:, self._columns], self.source.samples)
             self.engine_seconds += motion.engine_seconds
             for n, row in enumerate(members):
                 draw, value = drawn[row]
@@ -156,19 +158,14 @@ class _Shards:
     def _random(self, purpose: int, index: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))
 
-    def _batch(self, kinds: tuple[str, ...], pool: Pool) -> VariedBatch:
-        if kinds not in self._batches:
-            self._batches[kinds] = VariedBatch(
-                kinds,
-                self.parameters,
-                period=self.source.period,
-                gravity=self.source.gravity,
-                ground_height=self.source.ground_height,
-                planar=self.source.planar,
-                meshes=pool.vertices(),
-                threads=self.threads,
+    def _batch(self, draw: Draw, pool: Pool) -> VariedBatch:
+        if draw.kinds not in self._batches:
+            source = self.source
+            scene = FreeScene(source.name, draw.bodies, source.gravity, source.ground_height, source.planar)
+            self._batches[draw.kinds] = VariedBatch(
+                scene, self.parameters, period=source.period, meshes=pool.shapes(), threads=self.threads
             )
-        return self._batches[kinds]
+        return self._batches[draw.kinds]
 
     def _row(self, index: int, draw: Draw, values: Array, position: Array, quaternion: Array, *, failed: bool) -> Row:
         named = dict(zip(self.calibration.names, values.tolist(), strict=True))
@@ -187,7 +184,7 @@ class _Shards:
             index,
             draw.source,
             status,
-            draw.solids,
+            draw.bodies,
             values,
             named.get("gravity", self.source.gravity),
             ground,
@@ -204,5 +201,5 @@ def _left(draw: Draw, position: Array, ground: Array | None) -> bool:
         return True
     if ground is None:
         return False
-    thinnest = np.array([float(s.size.min()) for s in draw.solids])
+    thinnest = np.array([float(b.solid.extent.min()) for b in draw.bodies])
     return bool(((position @ ground[:3] - ground[3]) < -0.5 * thinnest).any())

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import carom
-from carom.core.artefacts import atomically
+from carom.core import artefacts
+from carom.core.artefacts import atomically, plain, write_json
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
-from carom.scenes.solids import Solid, Template
+from carom.scenes.shapes import Body
 from carom.state import Array
 
 FORMAT = "carom-trajectories/1"
@@ -79,7 +78,7 @@ class Row:
     index: int
     source: str
     status: str
-    solids: tuple[Solid, ...]
+    bodies: tuple[Body, ...]
     parameters: Array  #: [P]
     gravity: float
     ground: Array  #: [4]
@@ -93,19 +92,19 @@ def table_of(rows: Sequence[Row]) -> pa.Table:
     """Rows as a table of the format."""
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for row in rows:
-        unknown = np.full((len(row.solids), 3), np.nan)
+        unknown = np.full((len(row.bodies), 3), np.nan)
         for name, value in (
             ("index", row.index),
             ("source", row.source),
             ("status", row.status),
             ("samples", len(row.position)),
-            ("bodies", len(row.solids)),
-            ("name", [s.name for s in row.solids]),
-            ("shape", [s.shape for s in row.solids]),
-            ("size", _flat([s.size for s in row.solids])),
-            ("mass", _flat([s.mass for s in row.solids])),
-            ("com", _flat([s.com for s in row.solids])),
-            ("inertia", _flat([s.inertia for s in row.solids])),
+            ("bodies", len(row.bodies)),
+            ("name", [b.name for b in row.bodies]),
+            ("shape", [_label(b) for b in row.bodies]),
+            ("size", _flat([b.solid.extent for b in row.bodies])),
+            ("mass", _flat([b.mass for b in row.bodies])),
+            ("com", _flat([b.centre for b in row.bodies])),
+            ("inertia", _flat([b.inertia_matrix for b in row.bodies])),
             ("parameters", _flat(row.parameters)),
             ("gravity", row.gravity),
             ("ground", _flat(row.ground)),
@@ -124,6 +123,12 @@ def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.array(values, kind)
     offsets = np.concatenate([[0], np.cumsum([len(v) for v in values])]).astype(np.int64)
     return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(values)))
+
+
+def _label(body: Body) -> str:
+    """The shape of a body as the format names it."""
+    mesh = body.solid.mesh
+    return body.solid.kind if mesh is None else f"mesh:{mesh.name}"
 
 
 def _flat(values: Any) -> Array:
@@ -168,12 +173,12 @@ def write_shards(
 
 def _write_header(folder: Path, count: int, header: Mapping[str, Any]) -> None:
     """Write how the data are made, or refuse to mix them with data made otherwise."""
-    wanted = {"format": FORMAT, "count": count, "shard": SHARD, **header}
+    wanted = plain({"format": FORMAT, "count": count, "shard": SHARD, **header})
     path = folder / HEADER
     if path.exists():
         there = read_header(folder)
-        if {**there, "count": 0} != {**json.loads(json.dumps(wanted)), "count": 0}:
-            differ = [k for k in sorted({*there, *wanted}) if k != "count" and there.get(k) != _plain(wanted.get(k))]
+        differ = [k for k in sorted({*there, *wanted}) if k != "count" and there.get(k) != wanted.get(k)]
+        if differ:
             raise CaromError(
                 f"{folder} holds trajectories made otherwise ({', '.join(differ)} differ); "
                 "choose another --out or delete it"
@@ -184,14 +189,7 @@ def _write_header(folder: Path, count: int, header: Mapping[str, Any]) -> None:
             )
     elif any(folder.glob("trajectories-*.parquet")):
         raise CaromError(f"{folder} holds trajectories without their {HEADER}; choose another --out or delete them")
-    folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(wanted, indent=1, allow_nan=False) + "\n"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        atomically(path, lambda file: file.write(text.encode()))
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value))
+    write_json(path, wanted)
 
 
 def read_header(folder: Path) -> dict[str, Any]:
@@ -242,20 +240,12 @@ def _damaged(path: Path, error: Exception) -> CaromError:
     return CaromError(f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again")
 
 
-def meshes_of(templates: Sequence[Template]) -> dict[str, Any]:
+def meshes_of(bodies: Sequence[Body]) -> dict[str, Any]:
     """The meshes among some bodies, for the header."""
-    return {
-        t.name: {"vertices": t.vertices.tolist(), "faces": t.faces.tolist()}
-        for t in templates
-        if t.vertices is not None and t.faces is not None
-    }
+    meshes = [b.solid.mesh for b in bodies]
+    return {m.name: {"vertices": m.vertices.tolist(), "faces": m.faces.tolist()} for m in meshes if m is not None}
 
 
 def versions() -> dict[str, str]:
-    """Of what the data depend on."""
-    return {
-        "carom": carom.__version__,
-        "mujoco": mujoco.__version__,
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
-    }
+    """Versions of what the data depend on."""
+    return artefacts.versions(("mujoco", "numpy", "pyarrow"))

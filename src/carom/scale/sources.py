@@ -12,9 +12,10 @@ import numpy as np
 
 from carom.core.errors import SceneError
 from carom.core.rotations import about_z, matrices, random_turn
-from carom.scale.draws import Draw, Maker, apart, turned
+from carom.scale.draws import Draw, Maker, apart, below, turned
 from carom.scenes.free import cubes_scene, toss_scene
-from carom.scenes.solids import DENSITY, Template, mesh_template, template_of
+from carom.scenes.shapes import Body
+from carom.scenes.solids import DENSITY, mesh_solid, solid_body
 from carom.state import Array
 
 RATE = 100.0  #: [1/s] samples, where recordings do not say
@@ -49,10 +50,10 @@ DROP = {
 
 @dataclass(frozen=True, eq=False)
 class Source(ABC):
-    """Where trajectories are drawn from: templates of bodies over some ground, and their states at the start."""
+    """Where trajectories are drawn from: bodies over some ground, and their states at the start."""
 
     name: str
-    templates: tuple[Template, ...]
+    templates: tuple[Body, ...]  #: of box, sphere, cylinder or mesh, with a mass
     period: float  #: [s] between samples
     samples: int  #: in a trajectory, the start included
     gravity: float = 9.81
@@ -78,15 +79,15 @@ class Toss(Source):
 
     def draw(self, make: Maker, rng: np.random.Generator) -> Draw:
         """One body in flight."""
-        solid = make.make(self.templates[0], rng)
+        body = make.make(self.templates[0], rng)
         turn = random_turn(rng)
-        height = solid.below(matrices(turn)) + rng.uniform(*TOSS["clearance_m"])
+        height = below(body, matrices(turn)) + rng.uniform(*TOSS["clearance_m"])
         position = np.array([0.0, 0.0, height])
         velocity, spin = _flight(TOSS, rng)
-        return Draw((solid,), position[None], turn[None], velocity[None], spin[None], self.name)
+        return Draw((body,), position[None], turn[None], velocity[None], spin[None], self.name)
 
     def ranges(self) -> dict[str, Any]:
-        """Of the start."""
+        """The ranges that starts are drawn from."""
         return {name: list(bounds) for name, bounds in TOSS.items()}
 
 
@@ -100,28 +101,28 @@ class Cubes(Source):
         """Pins in rows of one, two, three ... behind each other; the pushed cube comes along x and reaches them."""
         count = int(rng.integers(self.bodies[0], self.bodies[1] + 1))
         names = ["pushed", *(f"cube_{i}" for i in range(1, count + 1))]
-        solids = tuple(make.make(self.templates[0], rng, name=name) for name in names)
+        bodies = tuple(make.make(self.templates[0], rng, name=name) for name in names)
         yaw = np.array([rng.uniform(-np.pi / 4, np.pi / 4), *rng.uniform(*CUBES["pin_yaw_rad"], count)])
         upright = about_z(yaw)
         position = np.zeros((1 + count, 3))
-        position[:, 2] = [s.size[2] / 2 for s in solids]
-        pitch = float(np.mean([s.size[:2] for s in solids])) * rng.uniform(*CUBES["pitch_over_side"])
+        position[:, 2] = [b.solid.extent[2] / 2 for b in bodies]
+        pitch = float(np.mean([b.solid.extent[:2] for b in bodies])) * rng.uniform(*CUBES["pitch_over_side"])
         position[1:, :2] = pitch * _pins(count)
-        while not apart(solids[1:], position[1:], upright[1:], planar=True):
+        while not apart(bodies[1:], position[1:], upright[1:], planar=True):
             position[1:, :2] *= WIDER
         heading, aim = rng.uniform(*CUBES["heading_rad"]), pitch * rng.uniform(*CUBES["aim_over_pitch"])
         way, speed = np.array([np.cos(heading), np.sin(heading), 0.0]), rng.uniform(*CUBES["speed_m_s"])
         position[0, 1] = aim
-        while not apart(solids, position, upright, planar=True):
+        while not apart(bodies, position, upright, planar=True):
             position[0] -= BACK * way
         slide = speed**2 / (2 * max(make.values.get("friction", ENGINE_FRICTION), 0.05) * self.gravity)
         position[0] -= min(rng.uniform(*CUBES["run_up_share"]) * slide, LONGEST_RUN_UP) * way
         velocity, spin = np.zeros((1 + count, 3)), np.zeros((1 + count, 3))
         velocity[0], spin[0, 2] = speed * way, rng.uniform(*CUBES["spin_rad_s"])
-        return turned(Draw(solids, position, upright, velocity, spin, self.name), about_z(rng.uniform(0, 2 * np.pi)))
+        return turned(Draw(bodies, position, upright, velocity, spin, self.name), about_z(rng.uniform(0, 2 * np.pi)))
 
     def ranges(self) -> dict[str, Any]:
-        """Of the start."""
+        """The ranges that starts are drawn from."""
         return {"standing": list(self.bodies), "run_up_at_most_m": LONGEST_RUN_UP} | {
             name: list(bounds) for name, bounds in CUBES.items()
         }
@@ -137,20 +138,21 @@ class Dropped(Source):
         """Bodies above each other, each beyond the reach of the one below."""
         count = int(rng.integers(self.bodies[0], self.bodies[1] + 1))
         picked = [self.templates[int(rng.integers(len(self.templates)))] for _ in range(count)]
-        solids = tuple(make.make(t, rng, name=f"{t.name}_{i}") for i, t in enumerate(picked, start=1))
-        turns = np.array([random_turn(rng) for _ in solids])
+        bodies = tuple(make.make(t, rng, name=f"{t.name}_{i}") for i, t in enumerate(picked, start=1))
+        turns = np.array([random_turn(rng) for _ in bodies])
         position, velocity, spin = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
-        for i, solid in enumerate(solids):
-            aside, angle = solid.radius * rng.uniform(*DROP["aside_over_radius"]), rng.uniform(0, 2 * np.pi)
-            lowest = solid.below(matrices(turns[i])) + rng.uniform(*DROP["clearance_m"])
-            gap = solid.radius * rng.uniform(*DROP["gap_over_radius"])
-            above = lowest if i == 0 else position[i - 1, 2] + solids[i - 1].radius + solid.radius + gap
+        reach = [b.solid.reach for b in bodies]
+        for i, body in enumerate(bodies):
+            aside, angle = reach[i] * rng.uniform(*DROP["aside_over_radius"]), rng.uniform(0, 2 * np.pi)
+            lowest = below(body, matrices(turns[i])) + rng.uniform(*DROP["clearance_m"])
+            gap = reach[i] * rng.uniform(*DROP["gap_over_radius"])
+            above = lowest if i == 0 else position[i - 1, 2] + reach[i - 1] + reach[i] + gap
             position[i] = [aside * np.cos(angle), aside * np.sin(angle), above]
             velocity[i], spin[i] = _flight(DROP, rng)
-        return Draw(solids, position, turns, velocity, spin, self.name)
+        return Draw(bodies, position, turns, velocity, spin, self.name)
 
     def ranges(self) -> dict[str, Any]:
-        """Of the start."""
+        """The ranges that starts are drawn from."""
         return {"bodies": list(self.bodies)} | {name: list(bounds) for name, bounds in DROP.items()}
 
 
@@ -192,12 +194,12 @@ def sampling(
 
 def toss(*, rate: float | None = None, duration: float | None = None) -> Toss:
     """The built-in `toss`: a cube on a board."""
-    return Toss("toss", (template_of(toss_scene().bodies[0]),), *sampling(rate, duration, seconds=1.0))
+    return Toss("toss", (solid_body(toss_scene().bodies[0]),), *sampling(rate, duration, seconds=1.0))
 
 
 def cubes(*, bodies: tuple[int, int] | None = None, rate: float | None = None, duration: float | None = None) -> Cubes:
     """The built-in `cubes`: one pushed into one to ten others."""
-    template = replace(template_of(cubes_scene().bodies[0]), name="cube")
+    template = replace(solid_body(cubes_scene().bodies[0]), name="cube")
     found = checked_bodies(bodies or PINS, PINS[1])
     return Cubes("cubes", (template,), *sampling(rate, duration, seconds=1.5), bodies=found)
 
@@ -217,7 +219,7 @@ def dropped(
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise SceneError(f"two meshes are called '{twice}'; a mesh needs a file name of its own, given once")
-    templates = tuple(mesh_template(path, density=density) for path in meshes)
+    templates = tuple(mesh_solid(path, density=density) for path in meshes)
     found = checked_bodies(bodies or PILE, MOST_BODIES)
     return Dropped("meshes", templates, *sampling(rate, duration, seconds=1.5), bodies=found)
 

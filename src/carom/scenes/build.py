@@ -10,7 +10,8 @@ import numpy as np
 
 from carom.core.constants import ANGLES, LENGTHS
 from carom.core.errors import SceneError, unknown_name
-from carom.scenes.meshes import LARGEST, mesh_body
+from carom.scenes.mesh_files import LARGEST
+from carom.scenes.meshes import mesh_body
 from carom.scenes.parameters import Parameter, known, with_bounds
 from carom.scenes.schema import Place, SceneModel, TargetModel, UnitsModel, at
 from carom.scenes.shapes import SHAPE_FIELDS, Body, Shape

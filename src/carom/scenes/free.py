@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, final
 
 import mujoco
@@ -15,7 +14,8 @@ from carom.core.rotations import of_tilt
 from carom.scenes.free_writing import centres, pad_size, write_bodies, write_contacts, write_sizes
 from carom.scenes.parameters import FACE, FREE, PARAMETERS, contact_values
 from carom.scenes.scene import Scene
-from carom.scenes.shapes import Body, Shape, load_mesh
+from carom.scenes.shapes import Body, Shape
+from carom.scenes.solids import calibrated_body
 from carom.state import Array
 
 LONGEST_STEP = 0.0009  #: [s] of the engine; a hard contact lasts a few milliseconds
@@ -51,7 +51,7 @@ class FreeScene(Scene):
     @property
     def widths(self) -> Array:
         """The positional scale w_i of each body in Eq. 1 [B] [m]: its mean extent, or the diameter of a round one."""
-        return np.array([float(np.mean(_across(b.shape))) for b in self.bodies if b.shape is not None])
+        return np.array([b.solid.width for b in self.bodies])
 
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """See `Scene`; faces get pads of their own, and contacts more friction, where the parameters want it."""
@@ -86,20 +86,6 @@ class FreeScene(Scene):
                 if FACE not in pair.name:
                     pair.margin = radius * (1.0 if "ground-" in pair.name else 2.0)
         return spec
-
-
-def extents(shape: Shape) -> Array:
-    """Full lengths of a shape along its own x, y and z [3] [m]."""
-    if shape.kind == "mesh":
-        return np.asarray(np.ptp(load_mesh(Path(str(shape.file))).vertices, axis=0))
-    if shape.kind == "box":
-        return np.asarray(shape.size)
-    across = 2 * float(shape.radius or 0.0)
-    return np.array([across, across, shape.full_height])
-
-
-def _across(shape: Shape) -> Array:
-    return extents(shape)[:2] if shape.is_round else extents(shape)
 
 
 def toss_scene(side: float = 0.1, mass: float = 0.37) -> FreeScene:
@@ -186,35 +172,23 @@ def _add_body(spec: mujoco.MjSpec, scene: FreeScene, body: Body) -> None:
     made.add_geom(name=body.name, contype=0, conaffinity=0, mass=body.mass, **geom)
     if body.inertia is not None or body.com is not None:
         made.explicitinertial = True
-        made.mass, made.ipos = body.mass, list(body.com or (0.0, 0.0, 0.0))
-        made.inertia = list(inertia_of(body))
+        made.mass, made.ipos = body.mass, body.centre
+        inertia = body.solid_inertia
+        if len(inertia) == 6:
+            made.fullinertia = inertia
+        else:
+            made.inertia = inertia
     made.simple = False  # its centre of mass may be moved per simulation
 
 
-def inertia_of(body: Body) -> Array:
-    """Principal inertia [3] [kg m^2]: the declared one, or that of a solid of the body's shape."""
-    if body.inertia is not None and np.isfinite(body.inertia).all():
-        return np.asarray(body.inertia, dtype=float)
-    spec = mujoco.MjSpec()
-    bare = spec.worldbody.add_body(name=body.name)
-    bare.add_geom(name=body.name, mass=body.mass, **_geom(spec, body))
-    solid = np.array(spec.compile().body_inertia[1])
-    if body.inertia is not None and np.isfinite(body.inertia[2]):
-        solid[2] = body.inertia[2]  # of a disc, only the one about its axis may be known
-    return solid
-
-
 def _geom(spec: mujoco.MjSpec, body: Body) -> dict[str, object]:
-    shape = body.shape
-    if shape is None:
-        raise SceneError(f"body '{body.name}' has no shape")
+    shape = body.solid
     if shape.kind == "box":
         return {"type": mujoco.mjtGeom.mjGEOM_BOX, "size": [s / 2 for s in shape.size]}
     if shape.kind == "sphere":
         return {"type": mujoco.mjtGeom.mjGEOM_SPHERE, "size": [float(shape.radius or 0), 0, 0]}
     if shape.kind == "mesh":
-        mesh = load_mesh(Path(str(shape.file)))
-        spec.add_mesh(name=body.name, uservert=np.asarray(mesh.convex_hull.vertices, dtype=np.float32).ravel())
+        spec.add_mesh(name=body.name, uservert=np.asarray(shape.corners, dtype=np.float32).ravel())
         return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": body.name}
     half = shape.full_height / 2
     return {"type": mujoco.mjtGeom.mjGEOM_CYLINDER, "size": [float(shape.radius or 0), half, 0]}
@@ -222,25 +196,6 @@ def _geom(spec: mujoco.MjSpec, body: Body) -> dict[str, object]:
 
 def calibrated(scene: FreeScene, values: Mapping[str, float]) -> FreeScene:
     """The scene with the parameters that belong to its bodies and its gravity written in; contact stays apart."""
-    scale = float(values.get("length_scale", 1.0))
-    bodies = []
-    for body in scene.bodies:
-        shape = body.shape
-        if shape is not None and scale != 1.0:
-            shape = replace(
-                shape,
-                size=tuple(s * scale for s in shape.size),
-                radius=None if shape.radius is None else shape.radius * scale,
-                height=None if shape.height is None else shape.height * scale,
-            )
-        mass = float(body.mass or 0.0) * float(values.get("mass_scale", 1.0))
-        stretch = scale**2 * float(values.get("mass_scale", 1.0)) * float(values.get("inertia_scale", 1.0))
-        inertia = inertia_of(body) * stretch
-        com = np.array(body.com or (0.0, 0.0, 0.0)) * scale
-        com = com + [float(values.get(f"com_{axis}", 0.0)) for axis in "xyz"]
-        if body is scene.bodies[0]:
-            com[0] += float(values.get("com_offset", 0.0))  # the side that is heavy is called x here
-        principal = (float(inertia[0]), float(inertia[1]), float(inertia[2]))
-        centre = (float(com[0]), float(com[1]), float(com[2]))
-        bodies.append(replace(body, shape=shape, mass=mass, inertia=principal, com=centre))
-    return replace(scene, bodies=tuple(bodies), gravity=float(values.get("gravity", scene.gravity)))
+    heavy, even = np.array([1.0, 0.0, 0.0]), np.zeros(3)  # the side of the first body that is heavy is called x here
+    bodies = tuple(calibrated_body(b, values, even if i else heavy) for i, b in enumerate(scene.bodies))
+    return replace(scene, bodies=bodies, gravity=float(values.get("gravity", scene.gravity)))

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from carom.core.errors import SceneError
-from carom.scenes.shapes import Body, Shape, load_mesh, polygon_properties
+from carom.scenes.mesh_files import LARGEST, hull_outline, load_mesh
+from carom.scenes.shapes import Body, Shape, polygon_properties
 from carom.state import Array
 
 MESH_SUFFIXES = (".stl", ".obj")
 CONVEX_SHARE = 0.98  #: of the hull's area, seen from above, that a convex target fills: the rest is rounding
-LARGEST = 5.0  #: [m] a target beyond this is a file in millimetres
 PIXELS = 256  #: along each side of the picture in which the view from above is measured
 PART_THRESHOLD = 0.05  #: concavity that coacd leaves in a part: its own default
 
@@ -29,7 +29,7 @@ def mesh_body(
     mass: float | None = None,
     scale: float = 1.0,
     part: int | None = None,
-    inertia: tuple[float, float, float] | None = None,
+    inertia: tuple[float, ...] | None = None,
     com: tuple[float, float, float] | None = None,
 ) -> Body:
     """A target from an STL or OBJ file, as the extrusion of its outline seen from above.
@@ -68,14 +68,6 @@ def _inertia(mesh: Any, scale: float, mass: float) -> tuple[float, float, float]
     per_mass = np.diag(np.asarray(mesh.moment_inertia)) / float(mesh.volume) * scale**2
     x, y, z = (float(v) * mass for v in per_mass)
     return x, y, z
-
-
-def hull_outline(points: Array) -> tuple[tuple[float, float], ...]:
-    """Convex outline of points [n, 2], counter-clockwise."""
-    from scipy.spatial import ConvexHull
-
-    corners = points[ConvexHull(points).vertices]
-    return tuple((float(x), float(y)) for x, y in corners)
 
 
 def fill_triangles(points: Array) -> Array:

@@ -9,7 +9,8 @@ import mujoco
 import numpy as np
 
 from carom.core.errors import SceneError, unknown_name
-from carom.scenes.meshes import fill_triangles, hull_outline, refuse_hollow
+from carom.scenes.mesh_files import hull_outline
+from carom.scenes.meshes import fill_triangles, refuse_hollow
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
 

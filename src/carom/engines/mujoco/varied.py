@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -14,7 +15,6 @@ from carom.engines.mujoco.bodies import CHUNK, FreeBatch, FreeMotion, FreeStarts
 from carom.scenes.free import FreeScene
 from carom.scenes.parameters import Parameter
 from carom.scenes.shapes import Body, Shape
-from carom.scenes.solids import Solid
 from carom.state import Array
 
 MOST_ROUND = 0.8  #: of a box's shortest half length: edges are not rounded further
@@ -27,32 +27,32 @@ _PLACEHOLDER = {
 
 
 class VariedBatch(FreeBatch):
-    """Free bodies of given kinds over given ground, whose geometry and mass properties are written per simulation."""
+    """Free bodies of the kinds of a scene's, over its ground; their geometry and masses are written per simulation.
+
+    Bodies that are meshes take theirs from `meshes`, which are compiled once.
+    """
 
     def __init__(
         self,
-        kinds: Sequence[str],
+        scene: FreeScene,
         parameters: Sequence[Parameter],
         *,
         period: float,
-        gravity: float,
-        ground_height: float,
-        planar: bool,
-        meshes: Sequence[Array] = (),
+        meshes: Sequence[Shape] = (),
         threads: int = 0,
     ) -> None:
-        bodies = tuple(Body(f"body_{i}", "target", _PLACEHOLDER[kind], mass=1.0) for i, kind in enumerate(kinds))
-        scene = FreeScene("scale", bodies, gravity, ground_height, planar)
-        super().__init__(scene, parameters, period=period, threads=threads)
-        self.kinds = tuple(kinds)
-        self._rows: tuple[tuple[Solid, ...], ...] = ()
-        if "mesh" in kinds:
+        self.kinds = tuple(body.solid.kind for body in scene.bodies)
+        bodies = tuple(Body(f"body_{i}", "target", _PLACEHOLDER[k], mass=1.0) for i, k in enumerate(self.kinds))
+        super().__init__(replace(scene, bodies=bodies), parameters, period=period, threads=threads)
+        self._rows: tuple[tuple[Body, ...], ...] = ()
+        self._variant = {shape: k for k, shape in enumerate(meshes)}
+        if "mesh" in self.kinds:
             self.model = self._with_meshes(meshes)
 
-    def _with_meshes(self, meshes: Sequence[Array]) -> mujoco.MjModel:
+    def _with_meshes(self, meshes: Sequence[Shape]) -> mujoco.MjModel:
         spec = self.scene.spec(step=self.step, parameters=[p.name for p in self.parameters])
-        for k, vertices in enumerate(meshes):
-            spec.add_mesh(name=f"mesh_{k}", uservert=np.asarray(vertices, dtype=np.float32).ravel())
+        for k, shape in enumerate(meshes):
+            spec.add_mesh(name=f"mesh_{k}", uservert=np.asarray(shape.corners, dtype=np.float32).ravel())
         for body, kind in zip(self.scene.bodies, self.kinds, strict=True):
             if kind == "mesh":
                 geom = spec.geom(body.name)
@@ -62,28 +62,28 @@ class VariedBatch(FreeBatch):
         except ValueError as error:
             raise SceneError(f"a mesh cannot be simulated: {str(error).splitlines()[0]}") from error
 
-    def roll(self, rows: Sequence[tuple[Solid, ...]], starts: FreeStarts, values: Array, samples: int) -> FreeMotion:
+    def roll(self, rows: Sequence[tuple[Body, ...]], starts: FreeStarts, values: Array, samples: int) -> FreeMotion:
         """Roll out each start with the bodies of its row and its row of `values` [N, P], the start included."""
         if len(rows) > CHUNK:
             raise ValueError(f"at most {CHUNK} rollouts at once, got {len(rows)}")
         self._rows = tuple(rows)
         return self.run(starts, values, samples)
 
-    def _solids(self, body: int) -> list[Solid]:
+    def _bodies(self, body: int) -> list[Body]:
         return [row[body] for row in self._rows]
 
     def centres(self, starts: FreeStarts, value: Mapping[str, Array]) -> Array:
         """Centres of mass in the bodies' frames [N, B, 3] [m]."""
-        return np.array([[solid.com for solid in row] for row in self._rows])
+        return np.array([[body.centre for body in row] for row in self._rows])
 
     def _write(self, batch: Batch, value: Mapping[str, Array], com: Array) -> None:
         """Each simulation's bodies, then its parameters, into its model."""
         mass, inertia = batch.expand("body_mass"), batch.expand("body_inertia")
         frame, centre = batch.expand("body_iquat"), batch.expand("body_ipos")
         for body in range(len(self.kinds)):
-            solids = self._solids(body)
-            mass[:, 1 + body] = [s.mass for s in solids]
-            principal, axes = principal_frame(np.array([s.inertia for s in solids]))
+            bodies = self._bodies(body)
+            mass[:, 1 + body] = [b.mass for b in bodies]
+            principal, axes = principal_frame(np.array([b.inertia_matrix for b in bodies]))
             inertia[:, 1 + body], frame[:, 1 + body] = principal, axes
         centre[:, 1 : 1 + len(self.kinds)] = com
         none = np.zeros(batch.nsim)
@@ -99,7 +99,7 @@ class VariedBatch(FreeBatch):
             if kind == "mesh":
                 self._write_mesh(batch, body, geom)
                 continue
-            half = np.array([s.size for s in self._solids(body)]) / 2
+            half = np.array([b.solid.extent for b in self._bodies(body)]) / 2
             if kind == "box":
                 off[:, geom] = np.minimum(radius, MOST_ROUND * half.min(axis=-1))
             kept = half - off[:, [geom]]
@@ -114,7 +114,7 @@ class VariedBatch(FreeBatch):
 
     def _write_mesh(self, batch: Batch, body: int, geom: int) -> None:
         """The mesh that each simulation's body takes; MuJoCo turned each into its principal frame."""
-        variant = np.array([s.variant for s in self._solids(body)])
+        variant = np.array([self._variant[b.solid] for b in self._bodies(body)])
         batch.expand("geom_dataid")[:, geom] = variant
         batch.expand("geom_pos")[:, geom] = self.model.mesh_pos[variant]
         batch.expand("geom_quat")[:, geom] = self.model.mesh_quat[variant]
