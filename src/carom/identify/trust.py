@@ -96,7 +96,7 @@ def covariance(fit: Fit) -> Array:
 
 
 def _variance(fit: Fit) -> float:
-    """Of one residual, from what the best point leaves over."""
+    """Variance of one residual, from what the best point leaves over."""
     return max(float((fit.residual**2).sum()) / max(fit.residual.size - len(fit.unit), 1), 1e-12)
 
 

@@ -102,7 +102,7 @@ def _tensors(problem: MjxProblem, unit: torch.Tensor) -> tuple[torch.Tensor, tor
 
 
 def _columns(problem: MjxProblem) -> list[int]:
-    """Of the parameters looked for, among those of Table I: a start does not depend on what else is looked for."""
+    """Columns of Table I that are looked for: each parameter has its own, so a start is the same whatever is held."""
     return [problem.table.index(i) for i in problem.active]
 
 
