@@ -62,7 +62,7 @@ class ModelProblem(Problem):
         )
 
     def scales(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Scales [A] of the parameters looked for: whether logarithmic, lower end, width (the latter two as logarithms)."""
+        """Scales [A] of the parameters looked for: whether logarithmic; lower end and width, as logarithms if so."""
         ends = [(np.log(p.low), np.log(p.high)) if p.log else (p.low, p.high) for p in self.sought]
         low = torch.tensor([low for low, _ in ends], dtype=torch.float64)
         width = torch.tensor([high - low for low, high in ends], dtype=torch.float64)
