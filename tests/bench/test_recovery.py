@@ -12,7 +12,7 @@ from carom.bench import recovery
 from carom.bench.recovery import RANGES, UNSEEN, truth_of
 from carom.bench.simulated_tosses import NOISE, toss
 from carom.identify.tosses.result import identify_motions
-from carom.identify.tosses.search import Budget
+from carom.identify.tosses.search import Budget, How
 
 SMALL = Budget(first=1, sides=2, last=1, population=4)
 
@@ -31,7 +31,7 @@ def finished(tmp_path_factory):
     out, told = tmp_path_factory.mktemp("recovery"), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recovery, "TOSSES", 3)
-        patch.setattr(recovery, "identify_motions", partial(identify_motions, budget=SMALL))
+        patch.setattr(recovery, "identify_motions", partial(identify_motions, how=How(budget=SMALL)))
         results = recovery.run(draws=1, out=out, seed=0, threads=1, progress=lambda *done: told.append(done))
     return out, results, told
 

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from carom.bench.simulated_tosses import toss
+from carom.core.cma import Cma
 from carom.core.rotations import to_body
 from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.tosses.problem import MotionProblem
@@ -29,7 +30,7 @@ def identification_speed(seed: int, threads: int) -> dict[str, float]:
     motions = toss(TOSSES, TRUTH, seed=seed).motions
     parameters = resolved(free_parameters(tuple(TRUTH)), timestep(motions.period))
     start = perf_counter()
-    found = search(motions, parameters, {}, seed=seed, threads=threads)
+    found = search(MotionProblem.of(motions, parameters, {}, threads=threads), seed=seed)
     ours = perf_counter() - start
     target = NEARLY * float(equation_1(motions, found.problem.simulate(found.unit[None])).mean())
     plain, reached = _plain(motions, parameters, target, seed, PATIENCE * ours)
@@ -47,7 +48,6 @@ def _plain(
     motions: Motions, parameters: tuple[Parameter, ...], target: float, seed: int, patience: float
 ) -> tuple[float, bool]:
     """Seconds until plain CMA-ES has an Eq. 1 of `target`, or until it is stopped; and whether it got there."""
-    from cmaes import CMA
     from mujoco import rollout
 
     problem = MotionProblem.of(motions, parameters, {}, threads=1)
@@ -57,18 +57,13 @@ def _plain(
     spin = to_body(starts.quaternion[:, 0], starts.spin[:, 0])
     first = np.zeros((count, mujoco.mj_stateSize(model, mujoco.mjtState.mjSTATE_FULLPHYSICS)))
     first[:, 1:] = np.concatenate([starts.position[:, 0], starts.quaternion[:, 0], starts.velocity[:, 0], spin], axis=1)
-    width, restarts = len(parameters), 0
-
-    def fresh() -> CMA:  # as the library comes
-        return CMA(mean=np.full(width, 0.5), sigma=0.25, bounds=np.array([[0.0, 1.0]] * width), seed=seed + restarts)
-
-    cma = fresh()
-    population = cma.population_size
+    middle, restarts = np.full(len(parameters), 0.5), 0
+    cma = Cma(middle, sigma=0.25, seed=seed)  # as the library comes
+    population = cma.population
     models = [copy.copy(model) for _ in range(population)]
     start, best = perf_counter(), np.inf
     while perf_counter() - start < patience:
-        asked = np.array([cma.ask() for _ in range(population)])
-        for one, value in zip(models, problem.values(asked), strict=True):
+        for one, value in zip(models, problem.values(cma.ask()), strict=True):
             _write(one, model, dict(zip(TRUTH, value, strict=True)))
         each = [one for one in models for _ in range(count)]
         nsteps = (motions.samples - 1) * step
@@ -76,13 +71,13 @@ def _plain(
         poses = np.concatenate([np.tile(first, (population, 1))[:, None], state[:, step - 1 :: step]], axis=1)[..., 1:8]
         motion = FreeMotion(poses[:, :, None, :3], poses[:, :, None, 3:], np.zeros(len(each), dtype=bool), 0.0)
         losses = np.nan_to_num(equation_1(motions, motion).mean(axis=-1), nan=50.0, posinf=50.0)
-        cma.tell([(z, float(v)) for z, v in zip(asked, losses, strict=True)])
+        cma.tell(losses)
         best = min(best, float(losses.min()))
         if best <= target:
             return perf_counter() - start, True
-        if cma.should_stop():
+        if cma.converged:
             restarts += 1
-            cma = fresh()
+            cma = Cma(middle, sigma=0.25, seed=seed + restarts)
     return perf_counter() - start, False
 
 

@@ -21,7 +21,7 @@ from carom.identify.tosses.predict import MotionModel, shaken
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, motions_of, trajectory_errors
 from carom.identify.tosses.result import identify_motions
-from carom.identify.tosses.search import RECIPE, default_names
+from carom.identify.tosses.search import RECIPE, How, default_names
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import read
 from carom.scenes.parameters import FREE, TABLE_II
@@ -131,9 +131,9 @@ def _piece(
     names = TABLE_II if name == "mujoco-table-ii" else default_names(train)
     _, model = identify_motions(
         train,
-        method=method,
         names=names,
         fixed=fixed,
+        how=How(method),
         seed=seed + draw,
         threads=threads,
         progress=partial(progress, f"toss: {name}, {fit} tosses, draw {draw + 1}"),

@@ -42,7 +42,7 @@ def identify(
     recordings: RecordingsArg,
     model: Annotated[Path | None, typer.Option(help="base model folder, for --method gradient")] = None,
     method: Annotated[
-        str, typer.Option(help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares, mjx, surrogate")
+        str, typer.Option(help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares")
     ] = "cma",
     parameters: Annotated[
         str | None, typer.Option(help="free bodies: which to look for, comma-separated; table-ii: the paper's eight")

@@ -13,6 +13,7 @@ from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
 from carom.identify.result import Identification
 from carom.identify.strikes import gradient, search
+from carom.identify.strikes.surrogate import Outcomes
 from carom.learn import adapt, fine_tune
 from carom.learn.impact.adapted_model import ImpactModel, Prediction
 from carom.learn.impact.base_model import BaseModel
@@ -89,9 +90,8 @@ def _clash_paper(lesson: Lesson) -> ImpactModel:
         raise CaromError("clash-paper needs a base model of the preset 'paper': carom distill SCENE --preset paper")
     frames = contact_frames(lesson.scene, lesson.train.strikes)
     local = to_local(lesson.scene, frames, lesson.train.post)
-    found = gradient.descend(
-        lesson.paper, frames, local, preset="paper", fixed=lesson.fixed, speed=frames.speed, seed=lesson.seed
-    )
+    outcomes = Outcomes(frames, local, frames.speed)
+    found = gradient.descend(lesson.paper, outcomes, preset="paper", fixed=lesson.fixed, seed=lesson.seed)
     return fine_tune(lesson.paper, lesson.train, found.values(lesson.paper.parameters))
 
 

@@ -16,13 +16,14 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from carom.core.cma import Cma
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress
 from carom.engines.brax import PIPELINES, BraxFree, brax_parameters, first_states
 from carom.engines.mujoco.bodies import FreeBatch, FreeEngine, FreeMotion
 from carom.identify.tosses.recorded import Motions, equation_1
 from carom.scenes.free import FreeScene
-from carom.scenes.parameters import FREE, TABLE_II, free_parameters
+from carom.scenes.parameters import FREE, TABLE_II, free_parameters, from_unit
 
 POPULATION = 12  #: candidates of one generation, simulated in one call
 #: of one fit: on eight tosses and one core, a generation takes 0.2 s (spring), 0.7 s (positional), 4 s (generalized)
@@ -95,20 +96,16 @@ def fit_by_cma(
     engine: FreeEngine, train: Motions, *, name: str, generations: int, seed: int, progress: Progress | None = None
 ) -> Fitted:
     """Plain CMA-ES on the mean of Eq. 1 over the recordings, from the middle of the bounds; the best candidate seen."""
-    from cmaes import CMA
-
-    before, width = perf_counter(), len(engine.parameters)
-    bounds = np.array([[0.0, 1.0]] * width)
-    search = CMA(mean=np.full(width, 0.5), sigma=0.3, bounds=bounds, seed=seed, population_size=POPULATION)
-    best, found, failures, losses = np.inf, np.full(width, 0.5), 0, []
+    before, middle = perf_counter(), np.full(len(engine.parameters), 0.5)
+    search = Cma(middle, sigma=0.3, seed=seed, population=POPULATION)
+    best, found, failures, losses = np.inf, middle, 0, []
     starts = train.starts[np.tile(np.arange(len(train)), POPULATION)]
     for done in range(generations):
-        asked = np.array([search.ask() for _ in range(POPULATION)])
-        values = np.stack([p.from_unit(asked[:, i]) for i, p in enumerate(engine.parameters)], axis=-1)
+        values = from_unit(engine.parameters, search.ask())
         motion = engine.run(starts, np.repeat(values, len(train), axis=0), train.samples)
         gave_up = motion.failed.reshape(POPULATION, -1)
         loss = np.where(gave_up, FAILED, equation_1(train, motion)).mean(axis=1)
-        search.tell([(z, float(v)) for z, v in zip(asked, loss, strict=True)])
+        search.tell(loss)
         failures += int(gave_up.sum())
         if loss.min() < best:
             best, found = float(loss.min()), values[int(np.argmin(loss))]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import yaml
 
+from carom.core.artefacts import versions, write_text
 from carom.core.errors import CaromError, unknown_name
 from carom.scenes.parameters import Parameter
 from carom.state import Array
@@ -19,6 +18,7 @@ from carom.state import Array
 FORMAT = "carom-parameters/1"
 FILE = "parameters.yaml"
 CONFIDENCE = 0.9  #: of every interval
+PACKAGES = ("mujoco", "numpy", "torch", "cmaes")  #: whose versions are written down
 
 Verdict = Literal["identified", "on a bound", "weakly identified", "not identifiable from these recordings", "given"]
 
@@ -98,19 +98,16 @@ class Identification:
             },
             "notes": list(self.notes),
             "extra": dict(self.extra),
-            "versions": _versions(),
+            "versions": versions(PACKAGES),
         }
 
     def write(self, path: str | Path) -> Path:
         """Write as YAML to this file, or to `parameters.yaml` in this folder; a kill leaves the old file or the new."""
         path = Path(path)
         path = path / FILE if path.is_dir() or not path.suffix else path
-        path.parent.mkdir(parents=True, exist_ok=True)
         text = "# Parameters in SI units, identified from recordings; intervals hold 90 %.\n"
         text += yaml.safe_dump(self.to_dict(), sort_keys=False, width=120, allow_unicode=True)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
+        write_text(path, text)
         return path
 
 
@@ -200,15 +197,3 @@ def _number(value: float) -> float | None:
 
 def _back(value: float | None) -> float:
     return float("nan") if value is None else float(value)
-
-
-def _versions() -> dict[str, str]:
-    from carom.core.version import __version__
-
-    found = {"carom": __version__}
-    for name in ("mujoco", "numpy", "torch", "cmaes"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -8,23 +8,22 @@ point moves when one strike is left out (jackknife), and which other points expl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import f as fisher
 from scipy.stats import t as student
 
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError
+from carom.identify.problem import Problem
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Verdict
-from carom.scenes.parameters import Parameter
 from carom.state import Array, Impacts
 
 PRIOR = 12.0  #: inverse variance of a number that may be anywhere in [0, 1]: what is known without recordings
 SHARP = 0.2  #: width of an interval, as a share of the range, up to which a parameter counts as identified
 VAGUE = 0.7  #: and beyond which it counts as not identifiable
 EDGE = 0.01  #: distance from a bound, as a share of the range, that counts as on it
-DEAD = 0.005  #: effect over the whole range, as a share of the outcomes, that no recording can resolve
 ENTANGLED = 0.9  #: correlation of two parameters' errors that is worth telling
 
 
@@ -50,50 +49,20 @@ def measured(impacts: Impacts) -> Impacts:
     return impacts
 
 
-def held_values(
-    known: Sequence[Parameter], wanted: Sequence[Parameter | str] | None, fixed: Mapping[str, float] | None
-) -> dict[str, tuple[float, str]]:
-    """Value and reason of every parameter that is not to be looked for."""
-    names = [p.name for p in known]
-    asked = names if wanted is None else [w if isinstance(w, str) else w.name for w in wanted]
-    for name in (*asked, *(fixed or {})):
-        if name not in names:
-            raise CaromError(unknown_name("parameter", name, names))
-    held: dict[str, tuple[float, str]] = {}
-    for p in known:
-        if fixed and p.name in fixed:
-            if not np.isfinite(fixed[p.name]):
-                raise CaromError(f"fixed parameter '{p.name}' must be a finite number [{p.unit}], got {fixed[p.name]}")
-            held[p.name] = (float(fixed[p.name]), "held at the value that was given")
-        elif p.name not in asked:
-            held[p.name] = (p.default, "held at its default: it was not asked for")
-    if len(held) == len(names):
-        raise CaromError("every parameter is fixed: nothing is left to identify")
-    return held
-
-
-def without_effect(names: Sequence[str], effect: Sequence[float] | Array, *, chance: float = DEAD) -> dict[str, float]:
-    """Name and effect (share of the outcomes) of each parameter that moves nothing; raises if none moves anything."""
-    dead = {name: float(e) for name, e in zip(names, effect, strict=True) if e < max(DEAD, chance)}
-    if len(dead) == len(names):
-        raise CaromError(f"nothing to identify: none of these changes the outcome of these strikes: {', '.join(names)}")
-    return dead
-
-
 def residuals(predicted: Array, post: Array, gyration_radius: float) -> Array:
     """Predicted minus measured outcomes [..., N, 3] [m/s] in the kinetic-energy norm; 0 where nothing was measured."""
     scale = np.array([1.0, 1.0, gyration_radius])
     return np.asarray(np.nan_to_num((predicted - post) * scale, nan=0.0))
 
 
-def relative_errors(residual: Array, post: Array, gyration_radius: float) -> Array:
-    """Relative errors [N] of residuals [N, 3] in the kinetic-energy norm."""
-    size = np.linalg.norm(np.nan_to_num(post * np.array([1.0, 1.0, gyration_radius])), axis=-1)
-    return np.asarray(np.linalg.norm(residual, axis=-1) / np.maximum(size, 1e-9))
+def sizes(post: Array, gyration_radius: float) -> Array:
+    """Sizes [N] [m/s] of measured outcomes [N, 3] in the kinetic-energy norm; what was not measured counts as 0."""
+    return np.asarray(np.linalg.norm(residuals(np.zeros_like(post), post, gyration_radius), axis=-1))
 
 
-def errors(residual: Array, relative: Array) -> Errors:
-    """Eq. 3 and Eq. 4 for residuals [N, 3] and relative errors [N]."""
+def errors(residual: Array, size: Array) -> Errors:
+    """Eq. 3 and Eq. 4 for residuals [N, 3] of measured outcomes of these sizes [N]."""
+    relative = np.linalg.norm(residual, axis=-1) / np.maximum(size, 1e-9)
     loss = float((residual**2).sum(axis=-1).mean())
     return Errors(loss, float(np.median(relative)), float((relative < 0.1).mean()), len(relative))
 
@@ -109,6 +78,16 @@ def held_out_words(count: int, most: int) -> str:
     return "leave-one-out" if count <= most else f"{most}-fold"
 
 
+def regression(design: Array, values: Array, ridge: Sequence[float]) -> tuple[Array, Array, float]:
+    """Coefficients [K, R] of values [C, R] over a design [C, K], their covariance over the variance, the squares left.
+
+    `ridge` [K] pulls each coefficient to zero, faintly: directions with few points would run away without it.
+    """
+    inverse = np.asarray(np.linalg.inv(design.T @ design + np.diag(ridge)), dtype=np.float64)
+    found = inverse @ design.T @ values
+    return found, inverse, float(((values - design @ found) ** 2).sum())
+
+
 def covariance(fit: Fit) -> Array:
     """Gauss-Newton covariance [A, A] of the best unit point; a direction without information keeps its prior."""
     count = len(fit.unit)
@@ -117,7 +96,7 @@ def covariance(fit: Fit) -> Array:
 
 
 def _variance(fit: Fit) -> float:
-    """Of one residual, from what the best point leaves over."""
+    """Variance of one residual, from what the best point leaves over."""
     return max(float((fit.residual**2).sum()) / max(fit.residual.size - len(fit.unit), 1), 1e-12)
 
 
@@ -178,38 +157,26 @@ def intervals(fit: Fit) -> tuple[Array, Array]:
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def estimates(
-    parameters: Sequence[Parameter],
-    fit: Fit,
-    active: Sequence[int],
-    *,
-    held: Mapping[str, tuple[float, str]],
-    dead: Mapping[str, float],
-    ends: tuple[Array, Array] | None = None,
-) -> tuple[Estimate, ...]:
-    """An estimate for every parameter: those in `active` were looked for.
-
-    `held` maps a name to its value and why; `dead` maps the name of one that moved nothing to its largest effect.
-    `ends` are the intervals [A] in unit space where they are not those of `intervals`.
-    """
+def estimates(problem: Problem, fit: Fit, ends: tuple[Array, Array] | None = None) -> tuple[Estimate, ...]:
+    """An estimate for every parameter; `ends` are the intervals [A] in unit space, if not those of `intervals`."""
     low, high = intervals(fit) if ends is None else ends
     spread = covariance(fit)
     std = np.sqrt(np.diag(spread))
     correlation = spread / np.outer(std, std) - np.eye(len(std))
-    names = [parameters[i].name for i in active]
+    names = [p.name for p in problem.sought]
     made = []
-    for index, p in enumerate(parameters):
+    for p in problem.parameters:
         bounds = (p.low, p.high)
-        if p.name in dead:
-            effect = f"over its whole range it changes the outcomes by {100 * dead[p.name]:.2g} %"
+        if p.name in problem.dead:
+            effect = f"over its whole range it changes the outcomes by {100 * problem.dead[p.name]:.2g} %"
             reason = f"{effect}, no more than chance does: it was left at its default"
             verdict: Verdict = "not identifiable from these recordings"
             made.append(Estimate(p.name, p.default, p.unit, p.low, p.high, bounds, verdict, reason))
-        elif p.name in held:
-            value, why = held[p.name]
+        elif p.name in problem.held:
+            value, why = problem.held[p.name]
             made.append(Estimate(p.name, value, p.unit, value, value, bounds, "given", why))
         else:
-            at = list(active).index(index)
+            at = names.index(p.name)
             interval = (float(p.from_unit(low[at])), float(p.from_unit(high[at])))
             with_whom = int(np.argmax(np.abs(correlation[at])))
             close = abs(correlation[at, with_whom]) > ENTANGLED

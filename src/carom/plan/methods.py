@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, final
 
 import numpy as np
-from cmaes import CMA
-from scipy.stats import qmc
 
+from carom.core.cma import Cma as CmaSearch
+from carom.core.spread import even_spread
 from carom.state import Array
 
 STALE = 8  #: generations in which CMA-ES has to gain something
@@ -34,7 +34,7 @@ class Method(Protocol):
 
 def _spread(dimension: int, count: int, seed: int) -> Array:
     """Points spread evenly over the unit cube."""
-    return np.asarray(qmc.Sobol(dimension, rng=np.random.default_rng([seed, 21])).random(count))
+    return even_spread(count, dimension, np.random.default_rng([seed, 21]))
 
 
 @final
@@ -45,32 +45,27 @@ class Cma:
 
     def __init__(self, dimension: int, seed: int, *, first: int = 128, population: int = 48) -> None:
         self._first, self._seed, self._population = _spread(dimension, first, seed), seed, population
-        self._bounds = np.tile([0.0, 1.0], (dimension, 1))
         self._starts: list[Array] = []
-        self._search: CMA | None = None
+        self._search: CmaSearch | None = None
         self._best: list[float] = []
 
     def ask(self) -> Array:
-        if self._search is None:
-            return self._first
-        return np.array([self._search.ask() for _ in range(self._search.population_size)])
+        return self._first if self._search is None else self._search.ask()
 
     def tell(self, points: Array, loss: Array, residual: Array, derivative: Array | None) -> None:
         if self._search is None:
             self._starts = _apart(points[np.argsort(loss)])
             self._begin()
             return
-        self._search.tell([(point, float(value)) for point, value in zip(points, loss, strict=True)])
+        self._search.tell(loss)
         self._best.append(min([float(loss.min()), *self._best[-1:]]))
         stuck = len(self._best) > STALE and self._best[-1] > 0.97 * self._best[-1 - STALE]
-        if (stuck or self._search.should_stop()) and self._starts:
+        if (stuck or self._search.converged) and self._starts:
             self._begin()
 
     def _begin(self) -> None:
         self._best = []
-        self._search = CMA(
-            mean=self._starts.pop(0), sigma=0.12, bounds=self._bounds, population_size=self._population, seed=self._seed
-        )
+        self._search = CmaSearch(self._starts.pop(0), sigma=0.12, population=self._population, seed=self._seed)
 
 
 def _apart(points: Array) -> list[Array]:

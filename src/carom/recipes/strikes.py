@@ -19,6 +19,7 @@ from carom.hybrid.model import FOLDER, HEADER, load_hybrid, make_hybrid, save_hy
 from carom.identify.result import Identification
 from carom.identify.strikes import gradient, search
 from carom.identify.strikes.slides import friction_from_slides
+from carom.identify.strikes.surrogate import Outcomes
 from carom.learn import Correction, adapt, fine_tune
 from carom.learn.impact.adapted_files import load_model, save_model
 from carom.learn.impact.base_files import load_bases
@@ -90,16 +91,9 @@ def by_gradient(
     frames = contact_frames(base.scene, impacts.strikes)
     local = to_local(base.scene, frames, impacts.post)
     speed = frames.speed if preset == "paper" else None
+    outcomes = Outcomes(frames, local, speed)
     return gradient.descend(
-        base,
-        frames,
-        local,
-        fixed=fixed,
-        preset=preset,
-        speed=speed,
-        scene=base.scene.name,
-        teacher=base.teacher,
-        seed=seed,
+        base, outcomes, fixed=fixed, preset=preset, scene=base.scene.name, teacher=base.teacher, seed=seed
     )
 
 

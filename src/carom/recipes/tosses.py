@@ -18,7 +18,7 @@ from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.identify.tosses.result import SIDE_NAMES, errors_of, identify_motions, percent_errors
-from carom.identify.tosses.search import METHODS
+from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Recordings, scene_of
 from carom.recordings.impacts.ground import is_tossed
@@ -80,10 +80,9 @@ def identify_free(
         trained, tested = _split(every, MOST if fit is None else fit, seed)
         identification, model = identify_motions(
             trained,
-            method=method,
             names=names,
             fixed=fixed,
-            refine_starts=refine_starts,
+            how=How(method, refine_starts=refine_starts),
             seed=seed,
             threads=threads,
             progress=partial(told, f"identify: {method}, {every.names[0]}"),

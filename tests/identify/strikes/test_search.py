@@ -8,7 +8,7 @@ from simulated_strikes import simulated
 
 from carom.core.errors import CaromError
 from carom.identify import cma, grid
-from carom.identify.strikes.trials import Trials
+from carom.identify.strikes.trials import StrikeProblem, Trials
 from carom.scenes.parameters import with_bounds
 from carom.scenes.strike import builtin
 from carom.state import Impacts
@@ -76,11 +76,12 @@ def test_strikes_that_miss_cost_much_but_stay_finite():
         *(getattr(IMPACTS.strikes, n) for n in ("target_pose", "target_velocity", "striker_pose")), away
     )
     impacts = Impacts(strikes, IMPACTS.post, IMPACTS.post_std, IMPACTS.names)
-    trials = Trials(SCENE, impacts, parameters=None, fixed=None, budget=1000)
-    loss = trials.run(np.full((2, len(trials.active)), 0.5))
-    right = Trials(SCENE, IMPACTS, parameters=None, fixed=None, budget=1000)
+    missing, right = (StrikeProblem.of(SCENE, i) for i in (impacts, IMPACTS))
+    middle = np.full((2, len(missing.active)), 0.5)
+    loss = Trials(missing, budget=1000).run(middle)
     assert np.isfinite(loss).all()
-    assert loss.min() > right.run(np.full((1, len(right.active)), 0.5))[0]
+    assert missing.effort.evaluations == 2 * len(impacts)
+    assert loss.min() > Trials(right, budget=1000).run(middle[:1])[0]
 
 
 def test_messages_name_what_is_wrong():

@@ -12,7 +12,7 @@ from carom.core.errors import CaromError
 from carom.engines.mjx.collide import pyramidal_collider
 from carom.engines.mjx.load import float64, load
 from carom.identify.strikes import mjx
-from carom.identify.strikes.mjx_problem import build
+from carom.identify.strikes.mjx_problem import MjxProblem
 from carom.scenes.strike import builtin
 from carom.state import Impacts
 
@@ -33,8 +33,8 @@ def test_fit_and_its_derivatives(capsys, monkeypatch):
     values = np.tile([true.get(p.name, p.default) for p in parameters], (6, 1))
     strikes = strikes_at(scene, 6, seed=3)
     post = pyramidal_collider(scene, parameters).run(strikes, values).post
-    engines = []
-    monkeypatch.setattr(mjx, "build", lambda *given: engines.append(build(*given)) or engines[0])
+    problems, of = [], MjxProblem.of
+    monkeypatch.setattr(MjxProblem, "of", lambda *given: problems.append(of(*given)) or problems[0])
     impacts = Impacts(strikes, post, np.full_like(post, 0.01), tuple("abcdef"))
     found = mjx.fit(scene, impacts, seed=0, fixed={"ground_damping": 1.0})
     assert found["striker_friction"].value == pytest.approx(0.25, rel=0.3)
@@ -44,9 +44,9 @@ def test_fit_and_its_derivatives(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
     at, step = np.array([[0.3, 0.3, 0.8, 1.0]]), 1e-6
     with float64(load()[0]):  # the compiled rollout is there already
-        residual, slope = engines[0](at)
+        residual, slope = problems[0].residuals(at)
         for column in range(3):
-            difference = (engines[0](at + step * np.eye(4)[column])[0] - residual)[0] / step
+            difference = (problems[0].residuals(at + step * np.eye(4)[column])[0] - residual)[0] / step
             # a strike whose contact ends a step earlier or later jumps; most do not
             agree = np.isclose(difference, slope[0, :, :, column], atol=0.02, rtol=0.02).all(axis=-1)
             assert agree.mean() >= 0.6, column

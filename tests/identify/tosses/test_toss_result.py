@@ -6,18 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 
 from carom.core.errors import CaromError
 from carom.identify import trust
 from carom.identify.tosses.read_off import read_off
 from carom.identify.tosses.recorded import equation_1, groups, motions_of
 from carom.identify.tosses.result import SIDE_NAMES, contact_character, identify_motions, intervals
-from carom.identify.tosses.search import Budget, default_names, held_and_looked_for
+from carom.identify.tosses.search import Budget, How, default_names, held_and_looked_for
 from carom.recordings import read
-from free_recordings import TRUTH, toss
 
-SMALL = Budget(first=3, sides=6, last=4, population=8)
-ENOUGH = Budget(first=4, sides=12, last=8, population=10)  #: for two parameters
+BUDGET = Budget(first=3, sides=6, last=4, population=8)
+SMALL = How(budget=BUDGET)
+ENOUGH = How(budget=Budget(first=4, sides=12, last=8, population=10))  #: for two parameters
 CONTACT = {name: TRUTH[name] for name in ("stiffness", "damping")}
 
 
@@ -39,7 +40,7 @@ def found(tossed):
     seen = []
     identification, model = identify_motions(
         tossed.motions,
-        budget=Budget(first=6, sides=20, last=10, population=12),
+        how=How(budget=Budget(first=6, sides=20, last=10, population=12)),
         threads=1,
         progress=lambda *done: seen.append(done),
     )
@@ -99,14 +100,14 @@ def test_the_calibrated_engine_predicts_tosses_it_has_not_seen(found):
 
 def test_results_are_the_same_on_any_number_of_threads(middle):
     names, fixed = ("friction", "inertia_scale"), CONTACT
-    one, two = (identify_motions(middle, names=names, fixed=fixed, budget=SMALL, threads=n, seed=3)[0] for n in (1, 2))
+    one, two = (identify_motions(middle, names=names, fixed=fixed, how=SMALL, threads=n, seed=3)[0] for n in (1, 2))
     assert one.estimates == two.estimates
 
 
 def test_two_seeds_agree_within_their_intervals(middle):
     names = ("friction", "inertia_scale")
     runs = [
-        identify_motions(middle, names=names, fixed=CONTACT, budget=ENOUGH, threads=1, seed=seed)[0] for seed in (1, 2)
+        identify_motions(middle, names=names, fixed=CONTACT, how=ENOUGH, threads=1, seed=seed)[0] for seed in (1, 2)
     ]
     for name in names:
         one, other = (run[name] for run in runs)
@@ -115,12 +116,10 @@ def test_two_seeds_agree_within_their_intervals(middle):
         assert one.value == pytest.approx(TRUTH[name], rel=0.05)
 
 
-@pytest.mark.parametrize(("method", "budget"), [("least-squares", SMALL), ("surrogate", ENOUGH)])
-def test_other_methods_recover_the_same(middle, method, budget):
-    identification, _ = identify_motions(
-        middle, method=method, names=("friction", "inertia_scale"), fixed=CONTACT, budget=budget, threads=1
-    )
-    assert identification.method == method
+def test_least_squares_recovers_the_same(middle):
+    how = How("least-squares", BUDGET)
+    identification, _ = identify_motions(middle, how=how, names=("friction", "inertia_scale"), fixed=CONTACT, threads=1)
+    assert identification.method == "least-squares"
     for name in ("friction", "inertia_scale"):
         assert identification[name].value == pytest.approx(TRUTH[name], rel=0.05), name
     for name, value in CONTACT.items():
@@ -129,7 +128,7 @@ def test_other_methods_recover_the_same(middle, method, budget):
 
 def test_the_mass_of_a_single_body_cannot_be_identified(middle):
     identification, model = identify_motions(
-        middle, names=("friction", "mass_scale"), fixed=CONTACT, budget=SMALL, threads=1
+        middle, names=("friction", "mass_scale"), fixed=CONTACT, how=SMALL, threads=1
     )
     estimate = identification["mass_scale"]
     assert estimate.verdict == "not identifiable from these recordings"
@@ -138,13 +137,12 @@ def test_the_mass_of_a_single_body_cannot_be_identified(middle):
     assert model.values["mass_scale"] == 1.0
     assert identification["friction"].verdict == "identified"
     with pytest.raises(CaromError, match=r"nothing to identify: none of these moves .*: mass_scale"):
-        identify_motions(middle, names=("mass_scale",), fixed=CONTACT, budget=SMALL, threads=1)
+        identify_motions(middle, names=("mass_scale",), fixed=CONTACT, how=SMALL, threads=1)
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"method": "cmaes"}, "unknown method 'cmaes' (did you mean 'cma'?)"),
         ({"names": ("frction",)}, "unknown parameter 'frction' (did you mean 'friction'?)"),
         ({"fixed": {"mu": 0.2}}, "unknown parameter 'mu'"),
         ({"names": ("stiffness", "damping_ratio")}, "one form of solref"),
@@ -153,8 +151,14 @@ def test_the_mass_of_a_single_body_cannot_be_identified(middle):
 )
 def test_wrong_requests_are_refused(middle, wrong, said):
     with pytest.raises(CaromError) as refused:
-        identify_motions(middle, budget=SMALL, threads=1, **wrong)
+        identify_motions(middle, how=SMALL, threads=1, **wrong)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("method", ["cmaes", "mjx", "surrogate"])
+def test_an_unknown_method_is_refused(method):
+    with pytest.raises(CaromError, match=f"unknown method '{method}'.*known: cma, least-squares"):
+        How(method)
 
 
 def test_tosses_of_a_cube_are_asked_for_eight_parameters(tossed):
@@ -204,7 +208,7 @@ def test_restitution_of_real_discs(shared_data):
     recordings = read(folder)
     motions, _ = motions_of(recordings, groups(recordings)[0])
     assert motions.scene.planar
-    identification, _ = identify_motions(motions, budget=SMALL, threads=1)
+    identification, _ = identify_motions(motions, how=SMALL, threads=1)
     assert 0.28 <= identification.extra["restitution"] <= 0.96
 
 
@@ -215,12 +219,12 @@ def test_the_height_at_rest_tells_the_scale_of_lengths(tossed):
 
 
 def test_gravity_alone_can_be_asked_for(middle):
-    identification, _ = identify_motions(middle, names=("gravity",), budget=SMALL, threads=1)
+    identification, _ = identify_motions(middle, names=("gravity",), how=SMALL, threads=1)
     assert identification["gravity"].value == pytest.approx(9.81, rel=0.01)
 
 
 def test_a_refused_parameter_does_not_stop_what_is_read_off(middle):
-    identification, _ = identify_motions(middle, names=("gravity", "mass_scale"), budget=SMALL, threads=1)
+    identification, _ = identify_motions(middle, names=("gravity", "mass_scale"), how=SMALL, threads=1)
     assert identification["gravity"].value == pytest.approx(9.81, rel=0.01)
     assert identification["mass_scale"].verdict == "not identifiable from these recordings"
 
@@ -231,9 +235,8 @@ def test_errors_are_those_of_starts_that_were_not_fitted(middle):
             middle,
             names=("friction",),
             fixed={**CONTACT, "inertia_scale": 1.1},
-            budget=SMALL,
+            how=How(budget=BUDGET, refine_starts=refine),
             threads=1,
-            refine_starts=refine,
         )[0]
         for refine in (False, True)
     )

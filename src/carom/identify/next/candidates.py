@@ -1,4 +1,4 @@
-"""Recordings that could be made next, around and somewhat beyond those there are, and how to say them to a person."""
+"""Recordings that could be made next, around and somewhat beyond those there are, with their descriptions."""
 
 from __future__ import annotations
 

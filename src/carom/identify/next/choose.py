@@ -22,7 +22,7 @@ NINETY = 1.6449  #: half width of a central 90 % interval, in standard deviation
 
 @dataclass(frozen=True)
 class Experiments:
-    """C experiments that could be carried out: what tells them apart, and how to say them."""
+    """C experiments that could be carried out: what tells them apart, and their descriptions."""
 
     features: Array  #: [C, F] each about 0 to 1 over the range tried: near duplicates are close
     words: tuple[str, ...]

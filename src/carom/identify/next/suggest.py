@@ -11,16 +11,18 @@ alone; the intervals of an identification are wider where few recordings disagre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError
+from carom.core.progress import Steps
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
 from carom.identify import trust
 from carom.identify.next.candidates import free_candidates, strike_words
 from carom.identify.next.choose import Suggestion, around, choose, told_by
+from carom.identify.problem import check_names
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel, shaken
 from carom.identify.tosses.problem import MotionProblem
@@ -38,7 +40,6 @@ REACH = 0.05  #: in unit space, to either side, over which outcomes are compared
 STRIKE_REACH = 0.12  #: the same of strikes, whose outcomes scatter with where a contact falls between two steps
 MISSED_BY = 0.12  #: distance of features by which a person misses a toss that was asked for
 JOLTS = 5  #: starts tried with such errors
-Step = Callable[[int, int], None]
 
 
 def suggest_tosses(
@@ -50,7 +51,7 @@ def suggest_tosses(
     candidates: int = 64,
     seed: int = 0,
     threads: int = 0,
-    progress: Step | None = None,
+    progress: Steps | None = None,
 ) -> tuple[Suggestion, ...]:
     """The next recordings of free bodies (tosses, pushes, glides), best first.
 
@@ -84,7 +85,7 @@ def suggest_tosses(
         np.zeros((candidates, 3, 3)),
         np.full(candidates, np.inf),
     )
-    trial = MotionProblem(empty, problem.parameters, problem.held, problem.engine, problem.effort)
+    trial = replace(problem, motions=empty)
     motion = trial.simulate(unit[None])
     # a body whose orientation nobody measures tells nothing by it
     seen = np.asarray(np.isfinite(motions.quaternion).any(axis=(0, 1, 3)))
@@ -109,9 +110,7 @@ def _blurred(problem: MotionProblem, unit: Array, seed: int) -> Array:
 
 
 def _free_parameters(motions: Motions, model: MotionModel, names: Sequence[str] | None) -> tuple[Parameter, ...]:
-    for name in names or ():
-        if name not in model.values:
-            raise CaromError(unknown_name("parameter", name, model.values))
+    check_names(names or (), model.values)
     if names is not None:
         return resolved([FREE[name] for name in names], timestep(motions.period))
     found, _ = held_and_looked_for(motions, tuple(model.values), None)
@@ -156,7 +155,7 @@ def suggest_strikes(
     count: int = 3,
     seed: int = 0,
     threads: int = 0,
-    progress: Step | None = None,
+    progress: Steps | None = None,
 ) -> tuple[Suggestion, ...]:
     """The next strikes to record, best first, out of `candidates` on a target at rest.
 

@@ -12,68 +12,54 @@ import numpy as np
 from carom.core.errors import CaromError
 from carom.engines.mjx.collide import first_states, outcomes_and_slopes
 from carom.identify import trust
-from carom.scenes.parameters import TABLE_I, Parameter, defaults
+from carom.identify.problem import Problem, held_values
+from carom.scenes.parameters import TABLE_I
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, rotate
 
 
-class Problem:
-    """What is fitted: the strikes as MuJoCo states, and the parameters looked for among those of Table I."""
+@dataclass(frozen=True, kw_only=True)
+class MjxProblem(Problem):
+    """Recorded strikes to be explained by MJX. Only parameters of Table I are looked for."""
 
-    def __init__(self, scene: StrikeScene, impacts: Impacts, fixed: Mapping[str, float] | None) -> None:
-        self.scene, self.impacts = scene, impacts
-        self.parameters = tuple(scene.parameters("mujoco"))
-        self.table: list[Parameter] = [p for p in self.parameters if p.name in TABLE_I]
-        self.held = trust.held_values(self.parameters, [p.name for p in self.table], fixed)
-        self.active = [i for i, p in enumerate(self.table) if p.name not in self.held]
-        geometry = {name: np.full(len(impacts), value) for name, (value, _) in self.held.items()}
-        self.qpos, self.qvel = first_states(scene, impacts.strikes, geometry)
-
-    @property
-    def where(self) -> list[int]:
-        """Indices of the parameters looked for, among all of the scene's."""
-        return [self.parameters.index(self.table[i]) for i in self.active]
-
-    def give_up(self, dead: Mapping[str, float]) -> None:
-        self.held |= {p.name: (p.default, "") for p in self.table if p.name in dead}
-        self.active = [i for i in self.active if self.table[i].name not in dead]
-
-    def values(self, unit: Array) -> Array:
-        """Table I parameters [S, 4] for unit candidates [S, A]."""
-        values = np.tile(defaults(self.table), (len(unit), 1))
-        for i, p in enumerate(self.table):
-            if p.name in self.held:
-                values[:, i] = self.held[p.name][0]
-        for column, i in enumerate(self.active):
-            values[:, i] = self.table[i].from_unit(np.clip(unit[:, column], 0.0, 1.0))
-        return values
-
-    def slopes(self, values: Array) -> Array:
-        """Change of each looked-for parameter's value with its unit one [S, A]."""
-        columns = []
-        for i in self.active:
-            p = self.table[i]
-            columns.append(values[:, i] * np.log(p.high / p.low) if p.log else np.full(len(values), p.high - p.low))
-        return np.stack(columns, axis=-1)
-
-
-@dataclass
-class Engine:
-    """Outcomes and their derivatives through MJX; counts what it simulates."""
-
-    run: Callable[[Array], tuple[Any, Any]]
     scene: StrikeScene
     impacts: Impacts
-    evaluations: int = 0
-    compile_seconds: float = 0.0
+    run: Callable[[Array], tuple[Any, Any]]  #: outcomes [N, 3] and slopes [N, 3, 4] for values of Table I [4]
 
-    def __call__(self, values: Array) -> tuple[Array, Array]:
+    @classmethod
+    def of(
+        cls, jax: Any, mjx: Any, scene: StrikeScene, impacts: Impacts, fixed: Mapping[str, float] | None
+    ) -> MjxProblem:
+        """The problem of these strikes; MJX compiles at the first call."""
+        parameters = tuple(scene.parameters("mujoco"))
+        held = held_values(parameters, [p.name for p in parameters if p.name in TABLE_I], fixed)
+        geometry = {name: np.full(len(impacts), value) for name, (value, _) in held.items()}
+        run = outcomes_and_slopes(jax, mjx, scene, *first_states(scene, impacts.strikes, geometry))
+        return cls(parameters=parameters, held=held, scene=scene, impacts=impacts, run=run)
+
+    @property
+    def table(self) -> list[int]:
+        """Indices of the parameters of Table I [4]."""
+        return [i for i, p in enumerate(self.parameters) if p.name in TABLE_I]
+
+    def linearised(self, unit: Array) -> tuple[Array, Array]:
+        """Residuals [S, N, 3] and their derivatives [S, N, 3, A] at unit points [S, A]."""
+        table = self.table
+        values = self.values(unit)[:, table]
+        residual, by_value = self.residuals(values)
+        columns = [table.index(i) for i in self.active]
+        slopes = [
+            values[:, c] * np.log(p.high / p.low) if p.log else np.full(len(values), p.high - p.low)
+            for c, p in zip(columns, self.sought, strict=True)
+        ]
+        return residual, by_value[..., columns] * np.stack(slopes, axis=-1)[:, None, None, :]
+
+    def residuals(self, values: Array) -> tuple[Array, Array]:
         """Residuals [S, N, 3] and their derivatives [S, N, 3, 4] by the values of Table I [S, 4]."""
         start = perf_counter()
         rows = [self.run(value) for value in values]
-        if not self.evaluations:
-            self.compile_seconds = perf_counter() - start
-        self.evaluations += len(values) * len(self.impacts)
+        self.effort.evaluations += len(values) * len(self.impacts)
+        self.effort.engine_seconds += perf_counter() - start
         post, slope = (np.array([row[i] for row in rows]) for i in (0, 1))
         yaw = self.impacts.strikes.target_pose[:, 2]
         post[..., :2] = rotate(post[..., :2], yaw)
@@ -90,9 +76,3 @@ def _turned(slope: Array, yaw: Array) -> Array:
     """The linear part of derivatives [S, N, 3, 4] turned into the world [S, N, 2, 4]."""
     columns = np.moveaxis(slope[..., :2, :], -1, 0)  # [4, S, N, 2]
     return np.moveaxis(rotate(columns, np.broadcast_to(yaw, columns.shape[:-1])), 0, -1)
-
-
-def build(jax: Any, mjx: Any, problem: Problem) -> Engine:
-    """The strikes of a problem in MJX; compiled at the first call."""
-    run = outcomes_and_slopes(jax, mjx, problem.scene, problem.qpos, problem.qvel)
-    return Engine(run, problem.scene, problem.impacts)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from scipy.stats import qmc
 
+from carom.core.cma import Cma
 from carom.core.progress import Steps
+from carom.core.spread import even_spread
 from carom.identify import trust
 from carom.identify.result import Errors, Identification
-from carom.identify.strikes.trials import AROUND, PENALTY, POLISH, Trials
+from carom.identify.strikes.trials import AROUND, PENALTY, POLISH, StrikeProblem, Trials
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts
@@ -40,22 +41,20 @@ def grid(
     value, `budget` is the number of strikes to simulate.
     """
     start = perf_counter()
-    trials = Trials(
-        scene, impacts, parameters=parameters, fixed=fixed, budget=budget, threads=threads, progress=progress
-    )
+    problem = StrikeProblem.of(scene, impacts, parameters=parameters, fixed=fixed, threads=threads)
+    trials = Trials(problem, budget, progress)
     trials.probe(seed)
     total = trials.left()
     for level, (half, share) in enumerate(LEVELS):
         count = max(min(round(share * total), trials.left()), 2)
-        centre = trials.unit[trials.best] if level else np.full(len(trials.active), 0.5)
+        centre = trials.unit[trials.best] if level else np.full(trials.unit.shape[1], 0.5)
         trials.run(_spread(count, centre, half, seed + level))
     return _finish("grid", trials, seed, start)
 
 
 def _spread(count: int, centre: Array, half: float, seed: int) -> Array:
     """Evenly spread points [count, A] in a box around a centre, cut to the unit cube."""
-    power = int(np.ceil(np.log2(max(count, 2))))
-    points = qmc.Sobol(len(centre), seed=seed).random_base2(power)[:count]
+    points = even_spread(count, len(centre), seed)
     low, high = np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
     return np.asarray(low + points * (high - low))
 
@@ -72,30 +71,22 @@ def cma(
     progress: Steps | None = None,
 ) -> Identification:
     """CMA-ES, from the best of a first even spread; every generation is one call of the engine. Options as `grid`."""
-    from cmaes import CMA
-
     start = perf_counter()
-    trials = Trials(
-        scene, impacts, parameters=parameters, fixed=fixed, budget=budget, threads=threads, progress=progress
-    )
+    problem = StrikeProblem.of(scene, impacts, parameters=parameters, fixed=fixed, threads=threads)
+    trials = Trials(problem, budget, progress)
     trials.probe(seed)
-    count = len(trials.active)
+    count = trials.unit.shape[1]
     trials.run(_spread(max(trials.left() // 4, 2), np.full(count, 0.5), 0.5, seed))
-    # the library wants two dimensions at least: a single parameter gets a second one that nothing depends on
-    width = max(count, 2)
-    mean = np.full(width, 0.5)
-    mean[:count] = np.clip(trials.unit[trials.best], 0.05, 0.95)
-    size = min(max(4 + int(3 * np.log(width)), 10), max(trials.left(), 2))
-    search = CMA(mean=mean, sigma=0.2, bounds=np.array([[0.0, 1.0]] * width), seed=seed, population_size=size)
-    while trials.left() >= size and not search.should_stop():
-        asked = np.array([search.ask() for _ in range(size)])
-        search.tell([(z, float(v)) for z, v in zip(asked, trials.run(asked[:, :count]), strict=True)])
+    size = min(max(4 + int(3 * np.log(count)), 10), max(trials.left(), 2))
+    search = Cma(np.clip(trials.unit[trials.best], 0.05, 0.95), sigma=0.2, seed=seed, population=size)
+    while trials.left() >= size and not search.converged:
+        search.tell(trials.run(search.ask()))
     return _finish("cma", trials, seed, start)
 
 
 def _polished(trials: Trials, seed: int) -> Array:
     """The best point [A], with the engine's scatter smoothed out where the candidates around it allow that."""
-    count = len(trials.active)
+    count = trials.unit.shape[1]
     point, loss = trials.unit[trials.best], float(trials.loss.min())
     for turn in range(POLISH):
         trials.run(_spread(2 * (count + 1), point, 0.75 * AROUND, seed + 17 + turn))
@@ -109,40 +100,39 @@ def _polished(trials: Trials, seed: int) -> Array:
 
 
 def _finish(method: str, trials: Trials, seed: int, start: float) -> Identification:
-    unit = _polished(trials, seed)
+    problem, unit = trials.problem, _polished(trials, seed)
     fit = trials.smoothed(unit)
     at = int(np.argmin(np.abs(trials.unit - unit).max(axis=1)))
     residual = trials.residual[at]
     # the scatter is part of what the simulator leaves over: the parabola's own residual would be too good
     fit = replace(fit, residual=np.where(np.abs(residual) > np.abs(fit.residual), residual, fit.residual))
-    k, post = trials.scene.gyration_radius, trials.impacts.post
-    held_out = _held_out(trials, fit, seed)
+    held_out = _held_out(problem, fit, seed)
     notes = [f"the engine's own scatter is {100 * trials.scatter:.2g} % of the outcomes"]
-    if trials.failures:
-        share = f"{trials.failures} of {trials.evaluations} simulated strikes"
+    effort = problem.effort
+    if effort.failures:
+        share = f"{effort.failures} of {effort.evaluations} simulated strikes"
         notes.append(f"{share} missed or failed; each counted as a relative error of {PENALTY:g}")
     return Identification(
         method=method,
-        scene=trials.scene.name,
-        estimates=trust.estimates(trials.parameters, fit, trials.active, held=trials.held, dead=trials.dead),
-        training=trust.errors(residual, trust.relative_errors(residual, post, k)),
+        scene=problem.scene.name,
+        estimates=trust.estimates(problem, fit),
+        training=problem.errors(residual),
         held_out=held_out,
-        held_out_by=trust.held_out_words(len(post), MOST_FOLDS),
-        evaluations=trials.evaluations,
-        failures=trials.failures,
+        held_out_by=trust.held_out_words(len(problem.impacts), MOST_FOLDS),
+        evaluations=effort.evaluations,
+        failures=effort.failures,
         seconds=perf_counter() - start,
         seed=seed,
         notes=tuple(notes),
     )
 
 
-def _held_out(trials: Trials, fit: trust.Fit, seed: int) -> Errors | None:
+def _held_out(problem: StrikeProblem, fit: trust.Fit, seed: int) -> Errors | None:
     """Error on strikes left out in turn, each simulated with the parameters that the others alone would give."""
-    count = len(trials.impacts)
+    count = len(problem.impacts)
     if count < 3:
         return None
-    unit = np.zeros((count, len(trials.active)))
+    unit = np.zeros((count, len(fit.unit)))
     for rows in trust.folds(count, most=MOST_FOLDS, seed=seed):
         unit[rows] = trust.leave_out(fit, rows)
-    residual = trials.simulate(unit, np.arange(count))
-    return trust.errors(residual, trust.relative_errors(residual, trials.impacts.post, trials.scene.gyration_radius))
+    return problem.errors(problem.residuals(unit, np.arange(count)))

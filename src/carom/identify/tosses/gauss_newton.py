@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from carom.state import Array
 NEAR = 5  #: points per parameter through which a plane is laid
 REACHES = (0.05, 0.04, 0.03, 0.02, 0.015, 0.01)  #: half widths of the neighbourhoods, in unit space, step by step
 SHARES = (1.0, 0.5, 0.25)  #: of a step that are tried
-Linearised = Callable[[MotionProblem, Array, float, int], trust.Fit]
+
+
+class End(NamedTuple):
+    """Where a search on short motions ended."""
+
+    loss: float
+    unit: Array  #: [A]
+    problem: MotionProblem  #: with its sides
+    sides: Array | None  #: [N] index into `SIDES`; None: the mass is not looked for
 
 
 def fit_around(problem: MotionProblem, unit: Array, reach: float, seed: int) -> trust.Fit:
@@ -40,29 +48,19 @@ def _plane(offset: Array, values: Array, ridge: float) -> tuple[Array, Array, fl
     """The plane [1 + A, R] through values [C, R] at offsets [C, A], its covariance over the variance, the variance."""
     count = offset.shape[1]
     design = np.concatenate([np.ones((len(offset), 1)), offset], axis=1)
-    inverse = np.linalg.inv(design.T @ design + np.diag([0.0, *([ridge] * count)]))
-    plane = inverse @ design.T @ values
-    left = float(((values - design @ plane) ** 2).sum())
-    return plane, inverse, left / max(len(offset) - count - 1, 1) / values.shape[1]
+    plane, inverse, squares = trust.regression(design, values, [0.0, *([ridge] * count)])
+    return plane, inverse, squares / max(len(offset) - count - 1, 1) / values.shape[1]
 
 
-def polished(
-    problem: MotionProblem,
-    unit: Array,
-    seed: int,
-    sides: Array | None = None,
-    *,
-    linearised: Linearised | None = None,
-) -> tuple[float, Array, MotionProblem, Array | None]:
-    """Gauss-Newton steps from a point, kept where short motions fit better; loss, point, and the sides after it.
+def polished(problem: MotionProblem, unit: Array, seed: int, sides: Array | None = None) -> End:
+    """Gauss-Newton steps from a point, kept where short motions fit better.
 
     Where the simulator can explain the recordings, this finds what a search would need hundreds of generations for.
-    `linearised` stands for `fit_around` where sensitivities come from elsewhere.
     """
     here = problem if sides is None else problem.with_sides(sides)
     best = float(here.losses(unit, short=True)[0])
     for turn, reach in enumerate(REACHES):
-        step = trust.newton_step((linearised or fit_around)(here, unit, reach, seed + turn), most=2 * reach)
+        step = trust.newton_step(fit_around(here, unit, reach, seed + turn), most=2 * reach)
         points = np.clip(unit + np.multiply.outer(SHARES, step), 0.0, 1.0)
         losses = here.losses(points, short=True)
         if losses.min() < best:
@@ -72,7 +70,7 @@ def polished(
             if (again != sides).any():
                 sides, best = again, float(errors.min(axis=0).mean())
                 here = problem.with_sides(sides)
-    return best, unit, here, sides
+    return End(best, unit, here, sides)
 
 
 def with_refined_starts(problem: MotionProblem, unit: Array, seed: int) -> MotionProblem:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from carom.core.rotations import to_scipy
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts, Keep
+from carom.identify.problem import GIVEN, Problem
 from carom.identify.tosses.recorded import Motions, frame_errors
 from carom.identify.tosses.sides import SIDES
 from carom.scenes.free import FreeScene
@@ -23,33 +24,31 @@ PIECES = 4  #: stretches of time over which residuals are averaged
 GOES_ON = 0.5  #: share of candidates that are simulated to the end
 
 
-@dataclass
-class Effort:
-    """What a fit has cost so far."""
-
-    rollouts: int = 0
-    failures: int = 0
-    engine_seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class MotionProblem:
-    """Recordings, the parameters looked for, and those held. Points are in the unit cube of the former."""
+@dataclass(frozen=True, kw_only=True)
+class MotionProblem(Problem):
+    """Whole recordings to be explained by MuJoCo. Parameters that are looked for come first, held ones after them."""
 
     motions: Motions
-    parameters: tuple[Parameter, ...]  #: looked for
-    held: Mapping[str, float]  #: value of each other parameter that is written into the engine
     engine: FreeBatch
-    effort: Effort = field(default_factory=Effort)
 
     @classmethod
     def of(
-        cls, motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, float], *, threads: int = 0
+        cls,
+        motions: Motions,
+        parameters: Sequence[Parameter],
+        held: Mapping[str, float],
+        *,
+        threads: int = 0,
     ) -> MotionProblem:
-        """Compile the engine for these parameters."""
-        written = [*parameters, *(FREE[name] for name in held)]
+        """Compile the engine for these parameters, `held` ones at a value."""
+        written = (*parameters, *(FREE[name] for name in held))
         engine = FreeBatch(motions.scene, written, period=motions.period, threads=threads)
-        return cls(motions, tuple(parameters), dict(held), engine)
+        given = {name: (value, GIVEN) for name, value in held.items()}
+        return cls(parameters=written, held=given, motions=motions, engine=engine)
+
+    def holding(self, name: str, value: float) -> MotionProblem:
+        """The same problem with a held parameter at another value."""
+        return replace(self, held={**self.held, name: (value, self.held[name][1])})
 
     @property
     def scene(self) -> FreeScene:
@@ -60,13 +59,6 @@ class MotionProblem:
     def short(self) -> int:
         """Samples of a short look: until shortly after the first contact."""
         return min(4 + round(SHORT / self.motions.period), self.motions.samples)
-
-    def values(self, unit: Array) -> Array:
-        """Parameter values [C, P] of unit points [C, A], the held ones after those looked for."""
-        unit = np.atleast_2d(unit)
-        looked = [p.from_unit(unit[:, i]) for i, p in enumerate(self.parameters)]
-        held = [np.full(len(unit), value) for value in self.held.values()]
-        return np.stack([*looked, *held], axis=-1)
 
     def simulate(self, unit: Array, *, samples: int | None = None, keep: Keep | None = None) -> FreeMotion:
         """Every recording with every point [C, A]: C times N rollouts in one batch, recordings fastest."""
@@ -86,7 +78,7 @@ class MotionProblem:
 
     def _run(self, starts: FreeStarts, values: Array, samples: int, keep: Keep | None = None) -> FreeMotion:
         motion = self.engine.run(starts, values, samples, keep=keep)
-        self.effort.rollouts += len(starts)
+        self.effort.evaluations += len(starts)
         self.effort.failures += int(motion.failed.sum())
         self.effort.engine_seconds += motion.engine_seconds
         return motion

@@ -83,6 +83,6 @@ def _slide(motions: Motions, row: int) -> float:
 
 
 def _standard_error(values: Array, *, floor: float) -> float:
-    """Of a median; a few values that agree by chance don't count as better than `floor` each."""
+    """Standard error of a median; each value counts as uncertain by `floor` at least: a few may agree by chance."""
     spread = max(float(np.std(values, ddof=1)) if len(values) > 1 else 0.0, floor)
     return float(1.25 * spread / np.sqrt(len(values)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -12,17 +12,19 @@ import numpy as np
 from scipy.stats import t as student
 
 from carom.core.errors import CaromError
+from carom.core.progress import Steps
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
 from carom.identify import trust
+from carom.identify.problem import Effort
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
 from carom.identify.tosses.gauss_newton import fit_around
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, trajectory_errors
-from carom.identify.tosses.search import Budget, Found, held_and_looked_for, search
+from carom.identify.tosses.search import Found, How, held_and_looked_for, search
 from carom.identify.tosses.sides import SIDES, learn_sides
 from carom.scenes.free import FreeScene
-from carom.scenes.parameters import FREE, Parameter
+from carom.scenes.parameters import FREE
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
 
@@ -32,102 +34,77 @@ AROUND = 0.05  #: half width, in unit space, of the points from which sensitivit
 DRAWS = 400  #: of the bootstrap
 SIDE_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
 UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more over its whole range is not seen
-Step = Callable[[int, int], None]
 
 
 def identify_motions(
     motions: Motions,
     *,
-    method: str = "cma",
     names: Sequence[str] | None = None,
     fixed: Mapping[str, float] | None = None,
-    budget: Budget | None = None,
-    refine_starts: bool = False,
+    how: How | None = None,
     seed: int = 0,
     threads: int = 0,
-    progress: Step | None = None,
+    progress: Steps | None = None,
 ) -> tuple[Identification, MotionModel]:
     """Identify contact parameters of free bodies from whole recordings.
 
-    `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value. With
-    `refine_starts` the velocities before the first contact are fitted too, once, to the first moments after it;
-    errors are those from the starts as flights tell them, intervals take the fitted ones for granted.
+    `names` are the parameters to look for (default: what such recordings show), `fixed` holds others at a value. If
+    starts are refined, errors are still those from the starts as flights tell them; intervals take the fitted ones for
+    granted.
     """
-    start = perf_counter()
+    start, how = perf_counter(), how or How()
     looked_for, read = held_and_looked_for(motions, names, fixed)
     held = {**{k: v for k, (v, _) in read.items()}, **(fixed or {})}
-    looked_for, dead = _seen(motions, looked_for, held, threads)
-    held |= {name: FREE[name].default for name in dead}
-    if not looked_for and not read:
+    problem = MotionProblem.of(motions, looked_for, held, threads=threads)
+    dead = _unseen(problem)
+    if len(dead) == len(looked_for) and not read:
         if dead:
             raise CaromError(
                 f"nothing to identify: none of these moves anything in these recordings: {', '.join(dead)}"
             )
         raise CaromError("every parameter is held: nothing is left to identify")
-    found = search(
-        motions,
-        looked_for,
-        held,
-        method=method,
-        budget=budget,
-        refine_starts=refine_starts,
-        seed=seed,
-        threads=threads,
-        progress=progress,
-    )
-    values = dict(
-        zip((p.name for p in found.problem.engine.parameters), found.problem.values(found.unit)[0], strict=True)
-    )
+    problem = replace(problem.giving_up(dead), effort=Effort())  # the effort of the search alone is told
+    found = search(problem, how, seed=seed, progress=progress)
     fit = fit_around(found.problem, found.unit, AROUND, seed + 7)
     # a plane smooths scatter away that the optimum does leave over
     fit = replace(fit, residual=found.problem.residuals(found.unit, short=True)[0])
-    identification = _identification(
-        motions,
-        found,
-        fit,
-        values,
-        refined=refine_starts,
-        read=read,
-        fixed=fixed or {},
-        dead=dead,
-        method=method,
-        seed=seed,
-        seconds=perf_counter() - start,
-    )
+    identification = _identification(motions, found, fit, read, how, seed=seed, seconds=perf_counter() - start)
+    values = _values(found)
     sides = None
     if found.sides is not None:
         gravity = values.get("gravity", motions.starts.gravity)
         sides = learn_sides(motions, found.sides, values["com_offset"], gravity)
-    return identification, MotionModel(motions.scene, {k: float(v) for k, v in values.items()}, sides)
+    return identification, MotionModel(motions.scene, values, sides)
 
 
-def _seen(
-    motions: Motions, looked_for: Sequence[Parameter], held: Mapping[str, float], threads: int
-) -> tuple[tuple[Parameter, ...], dict[str, float]]:
-    """The parameters that move anything, and those that don't, with the largest effect on a frame."""
-    if not looked_for:
-        return (), {}
-    problem = MotionProblem.of(motions, looked_for, held, threads=threads)
-    count = len(looked_for)
+def _unseen(problem: MotionProblem) -> dict[str, float]:
+    """The parameters that move nothing, with their largest effect on a frame."""
+    count = len(problem.active)
+    if not count:
+        return {}
     points = np.repeat(np.full((1, count), 0.5), 2 * count, axis=0)
     points[np.arange(count), np.arange(count)] = 0.02
     points[count + np.arange(count), np.arange(count)] = 0.98
     motion = problem.simulate(points, samples=problem.short)
-    position = motion.position.reshape(2, count, -1)
-    quaternion = motion.quaternion.reshape(2, count, -1)
-    widths = float(motions.scene.widths.mean())
-    effect = np.abs(position[1] - position[0]).max(axis=-1) / widths + np.abs(quaternion[1] - quaternion[0]).max(
-        axis=-1
-    )
-    dead = {p.name: float(e) for p, e in zip(looked_for, effect, strict=True) if e < UNSEEN}
-    return tuple(p for p in looked_for if p.name not in dead), dead
+    position, quaternion = motion.position.reshape(2, count, -1), motion.quaternion.reshape(2, count, -1)
+    effect = np.abs(position[1] - position[0]).max(axis=-1) / float(problem.scene.widths.mean())
+    effect = effect + np.abs(quaternion[1] - quaternion[0]).max(axis=-1)
+    return {p.name: float(e) for p, e in zip(problem.sought, effect, strict=True) if e < UNSEEN}
+
+
+def _values(found: Found) -> dict[str, float]:
+    """Value of every parameter: those looked for, then the held ones, then those without effect."""
+    problem = found.problem
+    values = dict(zip((p.name for p in problem.parameters), problem.values(found.unit)[0], strict=True))
+    order = [*(p.name for p in problem.sought), *problem.held, *problem.dead]
+    return {name: float(values[name]) for name in order}
 
 
 def _carried_over(problem: MotionProblem, fit: trust.Fit, read: Mapping[str, tuple[float, float]]) -> Array:
     """Variance [A] of the best point because what was read off, and then held, is uncertain itself."""
     variance = np.zeros(len(fit.unit))
     for name, (value, std) in read.items():
-        ends = (replace(problem, held={**problem.held, name: value + sign * std}) for sign in (1.0, -1.0))
+        ends = (problem.holding(name, value + sign * std) for sign in (1.0, -1.0))
         more, less = (end.residuals(fit.unit, short=True)[0] for end in ends)
         variance += trust.moved_by(fit, (more - less) / 2) ** 2
     return variance
@@ -178,32 +155,19 @@ def _identification(
     motions: Motions,
     found: Found,
     fit: trust.Fit,
-    values: Mapping[str, float],
-    *,
-    refined: bool,
     read: Mapping[str, tuple[float, float]],
-    fixed: Mapping[str, float],
-    dead: Mapping[str, float],
-    method: str,
+    how: How,
+    *,
     seed: int,
     seconds: float,
 ) -> Identification:
-    problem, looked_for = found.problem, found.problem.parameters
-    parameters = [*looked_for, *(FREE[n] for n in dead)]
-    ends = intervals(fit, seed, found.restarts, _carried_over(problem, fit, read))
-    made = trust.estimates(parameters, fit, range(len(looked_for)), held={}, dead=dead, ends=ends)
-    made = (
-        *made,
-        *(_read_estimate(n, *read[n], len(motions)) for n in read),
-        *(_given(n, v) for n, v in fixed.items()),
-    )
+    problem = found.problem
+    made = _estimates(found, fit, read, seed)
     # errors are those of starts as flights tell them, whatever the fit made of them
     judged = replace(problem, motions=motions if found.sides is None else motions.with_sides(SIDES[found.sides]))
     motion = judged.simulate(found.unit[None])
     held_out = _held_out(judged, fit)
-    covariance = trust.covariance(fit)
-    std = np.sqrt(np.diag(covariance))
-    restitution, contact_time = contact_character(values, problem.engine.step)
+    restitution, contact_time = contact_character(_values(found), problem.engine.step)
     before = FreeBatch(motions.scene, (), period=motions.period, threads=problem.engine.threads)
     default = before.run(motions.starts, np.zeros((1, 0)), motions.samples)
     extra: dict[str, Any] = {
@@ -211,28 +175,22 @@ def _identification(
         "errors_after": percent_errors(motions, motion),
         "restitution": restitution,
         "contact_time_s": contact_time,
-        "correlations": {
-            "names": [p.name for p in looked_for],
-            "matrix": np.round(covariance / np.outer(std, std), 3).tolist(),
-        },
-        "restarts": [
-            {p.name: float(p.from_unit(z)) for p, z in zip(looked_for, end, strict=True)} for end in found.restarts
-        ],
+        **_ends(found, fit),
         "read_off": list(read),
-        "refined_starts": refined,
+        "refined_starts": how.refine_starts,
         "engine_share": problem.effort.engine_seconds / max(seconds, 1e-9),
         "recordings": list(motions.names),
     }
     if found.sides is not None:
         extra["sides"] = dict(zip(motions.names, (SIDE_NAMES[i] for i in found.sides), strict=True))
     return Identification(
-        method=method,
+        method=how.method,
         scene=motions.scene.name,
         estimates=made,
         training=errors_of(motions, motion),
         held_out=held_out,
         held_out_by="leave-one-out, one Gauss-Newton step",
-        evaluations=problem.effort.rollouts,
+        evaluations=problem.effort.evaluations,
         failures=problem.effort.failures,
         seconds=seconds,
         seed=seed,
@@ -242,16 +200,39 @@ def _identification(
     )
 
 
+def _estimates(
+    found: Found, fit: trust.Fit, read: Mapping[str, tuple[float, float]], seed: int
+) -> tuple[Estimate, ...]:
+    """What was looked for, then what has no effect, was read off, and was given."""
+    problem = found.problem
+    ends = intervals(fit, seed, found.restarts, _carried_over(problem, fit, read))
+    made = {e.name: e for e in trust.estimates(problem, fit, ends)}
+    made |= {name: _read_estimate(name, *read[name], len(problem.motions)) for name in read}
+    order = [*(p.name for p in problem.sought), *problem.dead, *problem.held]
+    return tuple(made[name] for name in order)
+
+
+def _ends(found: Found, fit: trust.Fit) -> dict[str, Any]:
+    """How parameters trade off against each other, and where searches from other starts ended."""
+    covariance = trust.covariance(fit)
+    std = np.sqrt(np.diag(covariance))
+    sought = found.problem.sought
+    return {
+        "correlations": {
+            "names": [p.name for p in sought],
+            "matrix": np.round(covariance / np.outer(std, std), 3).tolist(),
+        },
+        "restarts": [
+            {p.name: float(p.from_unit(z)) for p, z in zip(sought, end, strict=True)} for end in found.restarts
+        ],
+    }
+
+
 def _read_estimate(name: str, value: float, std: float, count: int) -> Estimate:
     reach = float(student.ppf(0.5 + CONFIDENCE / 2, max(count - 1, 1))) * std
     p = FREE[name]
     reason = "read off the recordings directly, without a search"
     return Estimate(name, value, p.unit, value - reach, value + reach, (p.low, p.high), "identified", reason)
-
-
-def _given(name: str, value: float) -> Estimate:
-    p = FREE[name]
-    return Estimate(name, value, p.unit, value, value, (p.low, p.high), "given", "held at the value that was given")
 
 
 def errors_of(motions: Motions, motion: FreeMotion) -> Errors:
