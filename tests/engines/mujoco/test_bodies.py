@@ -7,6 +7,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+from free_recordings import starts_of_tosses
 from scipy.spatial.transform import Rotation
 
 from carom.core.errors import SceneError
@@ -15,7 +16,6 @@ from carom.identify.tosses.result import contact_character
 from carom.scenes.free import FREE, FreeScene, free_parameters, toss_scene
 from carom.scenes.parameters import Parameter
 from carom.scenes.shapes import Body, Shape
-from free_recordings import starts_of_tosses
 
 PERIOD = 0.01
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])

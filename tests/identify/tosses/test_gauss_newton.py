@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 
 from carom.identify.tosses.gauss_newton import fit_around, polished, with_refined_starts
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.sides import SIDES
 from carom.recordings.starts import SPIN_STD, VELOCITY_STD
 from carom.scenes.free import free_parameters, resolved, timestep
-from free_recordings import TRUTH, toss
 
 MIDDLE = {name: TRUTH[name] for name in ("friction", "stiffness", "damping", "inertia_scale")}
 OFF_CENTRE = {**MIDDLE, "com_offset": TRUTH["com_offset"]}

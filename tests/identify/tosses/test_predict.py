@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import TRUTH, starts_of_tosses, toss
 from scipy.spatial.transform import Rotation
 
 from carom.engines.mujoco.bodies import FreeBatch
@@ -15,7 +16,6 @@ from carom.identify.tosses.recorded import equation_1
 from carom.identify.tosses.sides import SIDES, SideKnowledge
 from carom.recordings.starts import SPIN_STD, TURN_STD, VELOCITY_STD
 from carom.scenes.free import free_parameters
-from free_recordings import TRUTH, starts_of_tosses, toss
 
 MIDDLE = {name: value for name, value in TRUTH.items() if name != "com_offset"}
 

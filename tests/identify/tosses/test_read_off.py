@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 from scipy.spatial.transform import Rotation
 
 from carom.identify.tosses.read_off import _slide, read_off
-from free_recordings import TRUTH, toss
 
 READ = {"gravity": 0.01, "length_scale": 0.003, "face_friction": 0.06}  #: relative error that is allowed
 SLOWS = 1.8  #: [m/s^2]

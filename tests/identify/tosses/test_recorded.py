@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import RATE, TRUTH, toss
 
 from carom.core.errors import CaromError
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
@@ -14,7 +15,6 @@ from carom.identify.tosses.recorded import equation_1, frame_errors, free_scene,
 from carom.recordings import Recordings, Trajectory
 from carom.scenes.free import free_parameters
 from carom.scenes.shapes import Body, Shape
-from free_recordings import RATE, TRUTH, toss
 
 EXACT = (0.0, 0.0)
 

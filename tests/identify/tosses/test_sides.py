@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 
 from carom.identify.tosses.sides import SIDES, SideKnowledge, is_cube, learn_sides
 from carom.scenes.shapes import Body, Shape
-from free_recordings import TRUTH, toss
 
 OFFSET, GRAVITY = TRUTH["com_offset"], TRUTH["gravity"]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import toss
 
 from carom.core.errors import CaromError
 from carom.identify.tosses.gauss_newton import fit_around, polished
 from carom.identify.tosses.mjx import mjx_fit
 from carom.identify.tosses.problem import MotionProblem
 from carom.scenes.free import free_parameters, resolved, timestep
-from free_recordings import toss
 
 TRUTH = {"friction": 0.25, "stiffness": 12_000.0, "damping": 90.0}
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 
 from carom.core.errors import CaromError
 from carom.identify import trust
@@ -14,7 +15,6 @@ from carom.identify.tosses.recorded import equation_1, groups, motions_of
 from carom.identify.tosses.result import SIDE_NAMES, contact_character, identify_motions, intervals
 from carom.identify.tosses.search import Budget, default_names, held_and_looked_for
 from carom.recordings import read
-from free_recordings import TRUTH, toss
 
 SMALL = Budget(first=3, sides=6, last=4, population=8)
 ENOUGH = Budget(first=4, sides=12, last=8, population=10)  #: for two parameters
