@@ -20,23 +20,22 @@ ROWS = [{"setting": "D1", "method": "carom", "metric": "accuracy@0.1", "value": 
 def test_finished_pieces_are_found_again(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "robot-hits.jsonl"
     first = Checkpoint(path, SETTINGS)
-    assert first.done("D1/0") is None
-    first.save("D1/0", ROWS)
-    assert first.done("D1/0") == ROWS
+    assert not first.has("D1/0")
+    first.put("D1/0", ROWS)
+    assert first.get("D1/0") == ROWS
     again = Checkpoint(path, SETTINGS)
-    assert again.done("D1/0") == ROWS
-    assert again.done("D1/1") is None
-    assert len(again) == 1
+    assert again.get("D1/0") == ROWS
+    assert not again.has("D1/1")
 
 
 def test_pieces_of_other_settings_are_not_used_and_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
-    Checkpoint(path, SETTINGS).save("a", ROWS)
+    Checkpoint(path, SETTINGS).put("a", ROWS)
     other = Checkpoint(path, SETTINGS | {"draws": 5})
-    assert other.done("a") is None
-    other.save("a", [])
-    assert Checkpoint(path, SETTINGS).done("a") == ROWS
-    assert Checkpoint(path, SETTINGS | {"draws": 5}).done("a") == []
+    assert not other.has("a")
+    other.put("a", [])
+    assert Checkpoint(path, SETTINGS).get("a") == ROWS
+    assert Checkpoint(path, SETTINGS | {"draws": 5}).get("a") == []
 
 
 def test_order_of_settings_does_not_matter_but_their_values_do() -> None:
@@ -48,17 +47,17 @@ def test_order_of_settings_does_not_matter_but_their_values_do() -> None:
 def test_a_torn_last_line_costs_only_its_own_piece(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "c.jsonl"
     checkpoint = Checkpoint(path, SETTINGS)
-    checkpoint.save("a", ROWS)
+    checkpoint.put("a", ROWS)
     whole = path.read_bytes()
-    checkpoint.save("b", ROWS)
+    checkpoint.put("b", ROWS)
     path.write_bytes(whole + path.read_bytes()[len(whole) :][:kept])  # -1: all but the line's end
     after = Checkpoint(path, SETTINGS)
-    assert after.done("a") == ROWS
-    assert after.done("b") is None
-    after.save("b", ROWS)
-    after.save("c", [])
+    assert after.get("a") == ROWS
+    assert not after.has("b")
+    after.put("b", ROWS)
+    after.put("c", [])
     last = Checkpoint(path, SETTINGS)
-    assert [last.done(k) for k in "abc"] == [ROWS, ROWS, []]
+    assert [last.get(k) for k in "abc"] == [ROWS, ROWS, []]
 
 
 def test_a_killed_process_leaves_whole_pieces(tmp_path: Path) -> None:
@@ -66,7 +65,7 @@ def test_a_killed_process_leaves_whole_pieces(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from carom.core.work import Checkpoint\n"
         "c = Checkpoint(Path(sys.argv[1]), {})\n"
-        "for i in range(10**6):\n    c.save(str(i), [{'value': 'x' * 20000}])\n    print(i, flush=True)"
+        "for i in range(10**6):\n    c.put(str(i), [{'value': 'x' * 20000}])\n    print(i, flush=True)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -75,13 +74,13 @@ def test_a_killed_process_leaves_whole_pieces(tmp_path: Path) -> None:
                 process.send_signal(signal.SIGKILL)
                 break
     found = Checkpoint(path, {})
-    assert len(found) >= 6  # each was announced only after it was on the disk
-    assert found.done("5") == [{"value": "x" * 20000}]
+    assert all(found.has(str(i)) for i in range(6))  # each was announced only after it was on the disk
+    assert found.get("5") == [{"value": "x" * 20000}]
 
 
 def test_damage_in_the_middle_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
-    Checkpoint(path, SETTINGS).save("a", ROWS)
+    Checkpoint(path, SETTINGS).put("a", ROWS)
     path.write_bytes(b"half a li\n" + path.read_bytes())
     with pytest.raises(CaromError, match=r"c\.jsonl, line 1: not a finished piece"):
         Checkpoint(path, SETTINGS)
@@ -89,8 +88,8 @@ def test_damage_in_the_middle_is_reported_with_its_line(tmp_path: Path) -> None:
 
 def test_numpy_values_are_kept_as_numbers_and_objects_are_refused(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "c.jsonl", {"seeds": np.arange(3), "data": tmp_path})
-    checkpoint.save("a", [{"value": np.float64(0.5), "n": np.int64(3)}])
-    assert checkpoint.done("a") == [{"value": 0.5, "n": 3}]
+    checkpoint.put("a", [{"value": np.float64(0.5), "n": np.int64(3)}])
+    assert checkpoint.get("a") == [{"value": 0.5, "n": 3}]
     with pytest.raises(CaromError, match="JSON cannot express the object"):
-        checkpoint.save("b", [{"value": object()}])
-    assert checkpoint.done("b") is None
+        checkpoint.put("b", [{"value": object()}])
+    assert not checkpoint.has("b")

@@ -85,7 +85,7 @@ def test_a_trajectory_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_data_is_refused(tmp_path: Path) -> None:
     scale(toss(duration=0.05), calibration(None), tmp_path, count=4)
-    with pytest.raises(CaromError, match=r"holds trajectories made otherwise \(seed differ\); choose another --out"):
+    with pytest.raises(CaromError, match=r"holds trajectories with other settings: seed 0 \(now 1\); repeat them or"):
         scale(toss(duration=0.05), calibration(None), tmp_path, count=4, seed=1)
     with pytest.raises(CaromError, match=r"holds 4 trajectories already; ask for as many or more"):
         scale(toss(duration=0.05), calibration(None), tmp_path, count=3)

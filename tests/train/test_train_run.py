@@ -10,7 +10,7 @@ import pytest
 from toy_env import ToyVecEnv, best
 
 from carom.core.errors import CaromError
-from carom.train import Policy, Preset, load_policy, preset_of, train
+from carom.train import Policy, Preset, Training, load_policy, preset_of, train
 from carom.train import run as module
 from carom.train.checkpoint import (
     _jax_leaves,
@@ -33,9 +33,9 @@ def small(algorithm: str) -> Preset:
     return replace(preset_of("fast", algorithm), **numbers)
 
 
-def run(out: Path, algorithm: str = "sac", **options: object) -> Policy:
+def run(out: Path, algorithm: str = "sac", make_env=ToyVecEnv, progress=None, made_by=None, **options) -> Policy:
     given = {"algo": algorithm, "steps": 200, "preset": small(algorithm), "seed": 3, **options}
-    return train(ToyVecEnv, out, **given)
+    return train(make_env, out, Training(**given), progress=progress, made_by=made_by)
 
 
 def stop_at(step: int, error: type[BaseException] = KilledError):
@@ -120,14 +120,14 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_former(
 ) -> None:
     from carom.train import checkpoint
 
-    write = checkpoint.write_json
+    write = checkpoint.write_header
 
     def killed(path: Path, value: dict[str, object]) -> None:
         if path.name == "state.json" and path.parent.name.endswith("-000000120"):
             raise KilledError
         write(path, value)
 
-    monkeypatch.setattr(checkpoint, "write_json", killed)
+    monkeypatch.setattr(checkpoint, "write_header", killed)
     with pytest.raises(KilledError):
         run(tmp_path)
     monkeypatch.undo()
@@ -143,15 +143,15 @@ def test_finished_is_returned_at_once_and_other_settings_are_refused(tmp_path: P
     def never(count: int) -> ToyVecEnv:
         raise AssertionError
 
-    options = {"algo": "sac", "preset": small("sac"), "seed": 3, "made_by": {"simulator": "hybrid"}}
-    again = train(never, tmp_path, steps=80, **options)
+    options = {"make_env": never, "made_by": {"simulator": "hybrid"}}
+    again = run(tmp_path, steps=80, **options)
     assert_same(first, again)
     with pytest.raises(CaromError, match=r"steps 80 \(now 160\)"):
-        train(never, tmp_path, steps=160, **options)
+        run(tmp_path, steps=160, **options)
     with pytest.raises(CaromError, match=r"preset.learning_rate 0.001 \(now 0.1\)"):
-        train(never, tmp_path, steps=80, **{**options, "preset": replace(small("sac"), learning_rate=0.1)})
+        run(tmp_path, steps=80, **{**options, "preset": replace(small("sac"), learning_rate=0.1)})
     with pytest.raises(CaromError, match=r"made_by.simulator hybrid \(now mujoco\)"):
-        train(never, tmp_path, steps=80, **{**options, "made_by": {"simulator": "mujoco"}})
+        run(tmp_path, steps=80, **{**options, "made_by": {"simulator": "mujoco"}})
 
 
 @pytest.mark.parametrize("file", ["arrays.npz", "state.json", "tensors.safetensors"])
@@ -183,7 +183,7 @@ def test_time_is_told_apart(tmp_path: Path) -> None:
 
 def test_learns_the_best_action(tmp_path: Path) -> None:
     light = replace(preset_of("fast", "sac"), layers=(64, 64), batch=256, warm_up=500, updates=8)
-    learned = train(ToyVecEnv, tmp_path, algo="sac", steps=6000, preset=light, seed=0)
+    learned = train(ToyVecEnv, tmp_path, Training(steps=6000, preset=light))
     seen = np.random.default_rng(5).uniform(-1, 1, (500, 6)).astype(np.float32)
     error = np.abs(learned.act(seen) - best(seen)).mean()
     assert error < 0.06  # an action of zero: 0.25
@@ -211,7 +211,7 @@ def test_logs_are_csv_where_tensorboard_is_missing(tmp_path: Path, monkeypatch: 
 )
 def test_says_what_is_wrong_with_a_request(options: dict[str, object], message: str, tmp_path: Path) -> None:
     with pytest.raises(CaromError, match=message):
-        train(ToyVecEnv, tmp_path, **options)
+        train(ToyVecEnv, tmp_path, Training(**options))
 
 
 def test_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

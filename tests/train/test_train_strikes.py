@@ -13,7 +13,7 @@ from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import SegmentStarts
 from carom.scenes.strike import builtin
 from carom.state import StrikeCommands, rotate
-from carom.train import Policy, Preset, run_trials, train
+from carom.train import Policy, Preset, Training, run_trials, train
 
 SCENE = builtin("semi-cylinder")
 SMALL = Preset("small", "sac", envs=8, layers=(16,), learning_rate=1e-3, batch=32, warm_up=64, buffer=1000)
@@ -35,7 +35,7 @@ def trained(out: Path, stop: int | None = None) -> Policy:
         if stop is not None and stop <= done < total:
             raise RuntimeError("killed")
 
-    return train(environments, out, steps=400, preset=SMALL, seed=5, progress=progress)
+    return train(environments, out, Training(steps=400, preset=SMALL, seed=5), progress=progress)
 
 
 def test_goes_on_in_the_middle_of_episodes_bit_for_bit(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_short_training_learns_too_and_torch_has_one_thread(tmp_path: Path) ->
         threads.append(torch.get_num_threads())
 
     before = torch.get_num_threads()
-    policy = train(environments, tmp_path, steps=48, preset=SMALL, progress=progress)
+    policy = train(environments, tmp_path, Training(steps=48, preset=SMALL), progress=progress)
     assert policy.made_by["settings"]["warm_up"] == 24  # not 64
     assert policy.made_by["timing"]["updates"] > 0
     assert set(threads[:-1]) == {1}
@@ -67,7 +67,7 @@ def test_a_short_training_learns_too_and_torch_has_one_thread(tmp_path: Path) ->
 def test_a_model_may_be_moved_but_not_changed(tmp_path: Path) -> None:
     def begun(folder: str, digest: str) -> Policy:
         made_by = {"folder": folder, "digest": digest}
-        return train(environments, tmp_path, steps=48, preset=SMALL, made_by=made_by)
+        return train(environments, tmp_path, Training(steps=48, preset=SMALL), made_by=made_by)
 
     first = begun("here", "a")
     assert begun("there", "a").weights[0].tolist() == first.weights[0].tolist()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-from carom.bench.results import Checkpoint, Results, new_results, summarise
+from carom.bench.results import Results, new_results, summarise
 from carom.core.progress import Progress
+from carom.core.work import Checkpoint, run_pieces
 from carom.learn import distill
 from carom.scenes.strike import builtin
 
@@ -20,18 +21,15 @@ def run(
     """Distil every built-in scene from both teachers with both presets, in a fresh folder for each seed."""
     draws, samples = draws or 1, samples or 100_000
     pieces = Checkpoint(out / "distill.jsonl", {"draws": draws, "samples": samples, "seed": seed})
-    values: list[dict[str, Any]] = []
-    seconds = 0.0
-    for shape in SHAPES:
-        for draw in range(draws):
-            rows = pieces.done(f"{shape}/{draw}")
-            if rows is None:
-                start = perf_counter()
-                rows = _distil(shape, samples, out / "distill" / f"{shape}-{draw}", seed + draw, threads, progress)
-                rows.append({"setting": "", "method": "", "metric": "seconds", "value": perf_counter() - start})
-                pieces.save(f"{shape}/{draw}", rows)
-            seconds += sum(r["value"] for r in rows if r["metric"] == "seconds")
-            values += [r for r in rows if r["metric"] != "seconds"]
+    work = [
+        (
+            f"{shape}/{draw}",
+            partial(_distil, shape, samples, out / "distill" / f"{shape}-{draw}", seed + draw, threads, progress),
+        )
+        for shape in SHAPES
+        for draw in range(draws)
+    ]
+    values, seconds = run_pieces(pieces, work, progress)
     return new_results(
         "distill",
         command=f"carom bench distill --draws {draws} --samples {samples}",

@@ -14,7 +14,7 @@ from carom.envs.batch import Mask, engine_strike
 from carom.envs.sb3 import StrikeVecEnv
 from carom.hybrid.model import HybridModel
 from carom.state import Array, StrikeCommands
-from carom.train import preset_of, train
+from carom.train import Training, preset_of, train
 
 
 def training_seconds(
@@ -44,7 +44,7 @@ def _parts(engine: Simulator, measured: int, whole: int, seed: int, progress: Pr
         return StrikeVecEnv(StrikeBatch(timed, engine.scene, starts=SegmentStarts(), count=count, seed=seed))
 
     with TemporaryDirectory() as folder:
-        made_by = train(environments, Path(folder), steps=measured, seed=seed, progress=progress).made_by
+        made_by = train(environments, Path(folder), Training(steps=measured, seed=seed), progress=progress).made_by
     timing, times = made_by["timing"], whole / measured
     learning = measured - made_by["settings"]["warm_up"]  # before that there are no updates
     return {

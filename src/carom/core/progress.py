@@ -1,11 +1,11 @@
-"""How long work tells how far it is."""
+"""How long-running work reports its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Progress = Callable[[str, int, int], None]  #: what is done, how much of it, of how much
-Steps = Callable[[int, int], None]  #: the same of one thing: how much is done, of how much
+Steps = Callable[[int, int], None]  #: the same for one thing: how much is done, of how much
 
 
 def silent(what: str, done: int, total: int) -> None:

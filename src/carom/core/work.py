@@ -1,4 +1,8 @@
-"""Long benchmarks survive a kill: finished pieces are kept on disk and not computed again."""
+"""Work in pieces: a piece has a key, is made once and kept whole on disk, and is not made again after a kill.
+
+What differs is how a piece is stored: a line of JSON (`Checkpoint`, for benchmarks) or a Parquet file
+(`carom.core.shards.Shards`, for data sets).
+"""
 
 from __future__ import annotations
 
@@ -8,27 +12,61 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, final
+from typing import Any, Protocol, TypeVar, final
 
+from carom.core.artefacts import json_default
 from carom.core.errors import CaromError
-from carom.core.progress import Progress
+from carom.core.progress import Progress, Steps, steps_of
+
+Key = TypeVar("Key", contravariant=True)
+Piece = TypeVar("Piece", contravariant=True)
+Rows = list[dict[str, Any]]
+
+
+class Store(Protocol[Key, Piece]):
+    """Where finished pieces are kept."""
+
+    def has(self, key: Key) -> bool:
+        """Whether this piece is there and whole."""
+        ...
+
+    def put(self, key: Key, piece: Piece) -> None:
+        """Keep a finished piece. When this returns, the piece is on the disk."""
+        ...
+
+
+def make_pieces(
+    keys: Sequence[Key], store: Store[Key, Piece], make: Callable[[Key], Piece], *, progress: Steps | None = None
+) -> int:
+    """Make the pieces that the store does not have yet, one after the other; returns how many.
+
+    What `make` gives must depend on the key alone: then a run that was killed ends with the same bytes.
+    """
+    made = 0
+    for number, key in enumerate(keys, start=1):
+        if not store.has(key):
+            store.put(key, make(key))
+            made += 1
+        if progress:
+            progress(number, len(keys))
+    return made
 
 
 @final
 class Checkpoint:
-    """Finished pieces of a benchmark, one line of JSON each, appended and synced to disk as they are done.
+    """Finished pieces of a benchmark, one line of JSON each: a `Store` of rows by name.
 
-    A piece is known by its key and by the settings of the run: pieces of other settings stay in the file and are not
-    used, so going back to former settings finds their pieces again. A line torn by a kill is dropped; that piece alone
-    is computed again.
+    A piece is known by its key and by the settings of the run. Pieces of other settings stay in the file and are not
+    used; going back to the former settings finds them again. A line torn by a kill is dropped, and only that piece is
+    computed again.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "robot-hits.jsonl"
-    >>> Checkpoint(path, {"draws": 10}).save("D1/0", [{"method": "carom", "value": 0.8}])
-    >>> Checkpoint(path, {"draws": 10}).done("D1/0")
+    >>> Checkpoint(path, {"draws": 10}).put("D1/0", [{"method": "carom", "value": 0.8}])
+    >>> Checkpoint(path, {"draws": 10}).get("D1/0")
     [{'method': 'carom', 'value': 0.8}]
-    >>> Checkpoint(path, {"draws": 5}).done("D1/0") is None
-    True
+    >>> Checkpoint(path, {"draws": 5}).has("D1/0")
+    False
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -36,18 +74,19 @@ class Checkpoint:
         self.fingerprint = fingerprint(settings)
         self._pieces = self._load()
 
-    def __len__(self) -> int:
-        """How many pieces of these settings are done."""
-        return len(self._pieces)
+    def has(self, key: str) -> bool:
+        """See `Store`."""
+        return key in self._pieces
 
-    def done(self, key: str) -> list[dict[str, Any]] | None:
-        """The rows of a finished piece, or None if it is still to do."""
-        return self._pieces.get(key)
+    def get(self, key: str) -> Rows:
+        """The rows of a finished piece."""
+        return self._pieces[key]
 
-    def save(self, key: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Keep a finished piece. When this returns, the piece is on the disk."""
-        piece = {"fingerprint": self.fingerprint, "key": key, "rows": [dict(r) for r in rows]}
-        line = json.dumps(piece, default=_plain)
+    def put(self, key: str, piece: Iterable[Mapping[str, Any]]) -> None:
+        """See `Store`."""
+        line = json.dumps(
+            {"fingerprint": self.fingerprint, "key": key, "rows": [dict(r) for r in piece]}, default=json_default
+        )
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as stream:
             _drop_torn_line(self.path)
@@ -56,7 +95,7 @@ class Checkpoint:
             os.fsync(stream.fileno())
         self._pieces[key] = json.loads(line)["rows"]  # as a later run will read it
 
-    def _load(self) -> dict[str, list[dict[str, Any]]]:
+    def _load(self) -> dict[str, Rows]:
         if not self.path.is_file():
             return {}
         pieces = {}
@@ -74,32 +113,24 @@ class Checkpoint:
         return pieces
 
 
-Rows = list[dict[str, Any]]
-
-
 def run_pieces(
-    pieces: Checkpoint,
-    work: Sequence[tuple[str, Callable[[], Rows]]],
-    progress: Progress,
+    pieces: Checkpoint, work: Sequence[tuple[str, Callable[[], Rows]]], progress: Progress
 ) -> tuple[Rows, float]:
-    """The rows of all pieces of work (key, what to run), each run once and kept; and the seconds they took."""
-    rows: Rows = []
-    seconds = 0.0
-    for number, (key, run) in enumerate(work):
-        done = pieces.done(key)
-        if done is None:
-            start = perf_counter()
-            pieces.save(key, [*run(), {"setting": "", "metric": "seconds", "value": perf_counter() - start}])
-            done = pieces.done(key) or []
-        seconds += sum(row["value"] for row in done if not row["setting"])
-        rows += [row for row in done if row["setting"]]
-        progress("pieces", number + 1, len(work))
-    return rows, seconds
+    """The rows of all pieces of a benchmark (key, what to run), and the seconds that they took when they were made."""
+    jobs = dict(work)
+
+    def timed(key: str) -> Rows:
+        start = perf_counter()
+        return [*jobs[key](), {"setting": "", "metric": "seconds", "value": perf_counter() - start}]
+
+    make_pieces(list(jobs), pieces, timed, progress=steps_of(progress, "pieces"))
+    rows = [row for key in jobs for row in pieces.get(key)]
+    return [row for row in rows if row["setting"]], float(sum(row["value"] for row in rows if not row["setting"]))
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:
     """A short name for settings, the same in any order of their keys."""
-    text = json.dumps(settings, sort_keys=True, default=_plain)
+    text = json.dumps(settings, sort_keys=True, default=json_default)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -108,12 +139,3 @@ def _drop_torn_line(path: Path) -> None:
     content = path.read_bytes()
     if content and not content.endswith(b"\n"):
         os.truncate(path, content.rfind(b"\n") + 1)
-
-
-def _plain(value: object) -> Any:
-    """NumPy's scalars and arrays, and paths, as JSON has them; anything else is refused rather than guessed."""
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise CaromError(f"a benchmark's piece or settings: JSON cannot express the {type(value).__name__} {value!r}")

@@ -1,7 +1,7 @@
 """Environments to train policies in, over any Simulator: strike a block along a route (CLASH, section IV-C).
 
 Importing this registers `carom/StrikeSegment-v0` and `carom/StrikeRoute-v0` with Gymnasium. For Stable-Baselines3 there
-is `carom.envs.sb3`, imported by who needs it.
+is `carom.envs.sb3`; import it yourself, as it needs that library.
 """
 
 import gymnasium

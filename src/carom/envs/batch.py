@@ -25,7 +25,7 @@ from carom.state import Array, StrikeCommands, rotate
 Mask = NDArray[np.bool_]
 #: Carries out strikes: rests [N, 3] (x, y, yaw of the target's frame [m, m, rad]), and whether each came about [N]
 Strike = Callable[[StrikeCommands], tuple[Array, Mask]]
-Simulators = Simulator | Sequence[Simulator]  #: an engine, or the same one as it could also be
+Simulators = Simulator | Sequence[Simulator]  #: an engine, or several draws of an uncertain one
 
 TRAIL = 16  #: former rests that are kept, to be drawn
 #: of a batch's state
@@ -78,7 +78,7 @@ def engine_strike(simulator: Simulator) -> Strike:
 
 
 def make_batch(simulator: Simulators | None, starts: Starts, *, count: int = 1, seed: int | None = None) -> StrikeBatch:
-    """Tasks in an engine; several engines: the same one as it could also be, another draw for each episode.
+    """Tasks in an engine. Of several engines (draws of an uncertain one) each episode gets one at random.
 
     None: MuJoCo with the defaults of the built-in semi-cylinder.
     """

@@ -84,7 +84,7 @@ def _read(path: Path) -> Route:
         raise CaromError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as problem:
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise CaromError(f"{path}: expected YAML (points: [[x, y], ...]), got what is none: {reason}") from problem
+        raise CaromError(f"{path}: expected YAML (points: [[x, y], ...]): {reason}") from problem
     if not isinstance(content, Mapping):
         raise CaromError(f"{path}: expected keys {', '.join(KEYS)}, got {type(content).__name__}")
     for key in content:

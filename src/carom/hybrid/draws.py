@@ -1,4 +1,4 @@
-"""Draws of an uncertain simulator: the same one as it could also be, given the few strikes it was learned from."""
+"""Draws of an uncertain simulator: simulators that agree as well with the few strikes it was learned from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from carom.learn.impact.student import Perturbed, Student
 def draws_of(
     model: HybridModel, count: int, *, engine: str = "hybrid", seed: int = 0, threads: int = 0
 ) -> list[Simulator]:
-    """`count` simulators as the model's could also be: outcomes and friction drawn from what is uncertain about them.
+    """`count` simulators, with outcomes and friction drawn from the model's uncertainty.
 
     MuJoCo's are drawn from the parameters that remain plausible after the strikes.
     """

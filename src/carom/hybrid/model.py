@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any, final
 
 import numpy as np
 
-from carom.core.artefacts import atomically
+from carom.core.artefacts import read_header, write_header
 from carom.core.errors import ModelError, unknown_name
+from carom.core.tensors import load_tensors, write_tensors
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.contract import Simulator
 from carom.engines.mjx.strikes import MjxSimulator
@@ -21,10 +21,9 @@ from carom.hybrid.simulator import HybridSimulator
 from carom.identify.strikes.sliding import Sliding, sliding_from
 from carom.learn import AdaptedModel, adapt
 from carom.learn.impact.adapted_files import load_model, save_model
-from carom.learn.impact.base_files import load_tensors, write_tensors
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.members import Known, plausible_members
-from carom.learn.impact.network import ImpactNetwork
+from carom.learn.impact.network import with_weights
 from carom.learn.impact.student import Student, new_student_network, teach
 from carom.recordings import Recordings
 from carom.scenes.strike import StrikeScene
@@ -128,25 +127,22 @@ def save_hybrid(folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any]
         "student_relative_difference": hybrid.student.fidelity,
         "units": {"viscosity": "s/m", "lag": "s", "com_x": "m", "com_y": "m", "com_std": "m", "residual": "m"},
     }
-    atomically(place / HEADER, lambda stream: stream.write(json.dumps(header, indent=1).encode()))
+    write_header(place / HEADER, header)
 
 
 def load_hybrid(folder: Path) -> HybridModel:
     """The hybrid of a corrected model's folder, checked."""
     path = folder / FOLDER / HEADER
-    if not path.is_file():
-        raise ModelError(
-            f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with "
-            f"carom adapt BASE RECORDINGS --out {folder}, from recordings in which the target slides to rest"
-        )
+    missing = (
+        f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with "
+        f"carom adapt BASE RECORDINGS --out {folder}, from recordings in which the target slides to rest"
+    )
+    header = read_header(path, FORMAT, missing=missing)
     try:
-        header = json.loads(path.read_text())
-        if header["format"] != FORMAT:
-            raise ModelError(f"{path}: expected format {FORMAT}, got {header['format']}")
         sliding = Sliding(**{k: float(v) for k, v in header["sliding"].items()})
         values = {str(k): float(v) for k, v in header["engine_values"].items()}
         fidelity = {str(k): float(v) for k, v in header["student_relative_difference"].items()}
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelError(f"{path} is damaged: {type(error).__name__} {error}") from error
     numbers = [sliding.friction, sliding.viscosity, sliding.size, sliding.lag, *values.values()]
     if not np.isfinite(numbers).all() or sliding.friction <= 0 or sliding.size <= 0:
@@ -159,18 +155,13 @@ def load_hybrid(folder: Path) -> HybridModel:
 
 def _load_student(path: Path, scene: StrikeScene, fidelity: dict[str, float]) -> Student:
     tensors = load_tensors(path)
-    networks: list[ImpactNetwork] = []
-    for part in ("network", "spread"):
-        own = {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
-        if not own and part == "spread":
-            return Student(scene, networks[0], None, fidelity)
-        network = new_student_network(scene)
-        try:
-            network.load_state_dict(own)
-        except RuntimeError as error:
-            raise ModelError(f"{path} does not fit its scene: {str(error).splitlines()[0]}") from error
-        network.eval()
-        for p in network.parameters():
-            p.requires_grad_(False)
-        networks.append(network)
-    return Student(scene, networks[0], networks[1], fidelity)
+    network, spread = (
+        {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
+        for part in ("network", "spread")
+    )
+    return Student(
+        scene,
+        with_weights(new_student_network(scene), network, path),
+        with_weights(new_student_network(scene), spread, path) if spread else None,
+        fidelity,
+    )

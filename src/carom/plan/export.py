@@ -20,7 +20,7 @@ import numpy as np
 import ruckig
 from numpy.typing import ArrayLike
 
-from carom.core.artefacts import atomically
+from carom.core.artefacts import json_default, write_text
 from carom.core.errors import CaromError
 from carom.state import Array, rotate, wrap_angle
 
@@ -183,15 +183,10 @@ def write_motion(
     # Last, and an older one goes first: a JSON file always stands beside the tables it describes.
     texts["strike.json"] = _json(_header(motion, pose, [*texts]), strike, dict(zip(COLUMNS, table.T, strict=True)))
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "strike.json").unlink(missing_ok=True)
     for name, text in texts.items():
-        _write(folder / name, text)
+        write_text(folder / name, text)
     return tuple(folder / name for name in texts)
-
-
-def _write(path: Path, text: str) -> None:
-    atomically(path, lambda file: file.write(text.encode()))
 
 
 def _vector(name: str, value: ArrayLike) -> Array:
@@ -281,19 +276,10 @@ def _json(header: Mapping[str, Any], strike: Mapping[str, Any], points: Mapping[
     """The JSON file's text. Readers in other languages refuse NaN, so nothing that has it is written."""
     for name, value in strike.items():
         try:
-            json.dumps(value, default=_plain, allow_nan=False)
+            json.dumps(value, default=json_default, allow_nan=False)
         except ValueError as error:
             raise CaromError(
                 f"strike: {name}: JSON has no NaN and no infinity, got {value}; leave it out, or give None"
             ) from error
     content = {**header, "strike": dict(strike), "set_points": points}
-    return json.dumps(content, default=_plain, allow_nan=False, indent=1) + "\n"
-
-
-def _plain(value: object) -> Any:
-    """NumPy's scalars and arrays, and paths, as JSON has them; anything else is refused rather than guessed."""
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise CaromError(f"strike: JSON cannot express the {type(value).__name__} {value!r}")
+    return json.dumps(content, default=json_default, allow_nan=False, indent=1) + "\n"

@@ -26,7 +26,7 @@ from carom.recordings import read
 from carom.recordings.strikes import first_strike
 from carom.scenes.strike import StrikeScene, from_bodies
 from carom.state import Array, StrikeCommands
-from carom.train import Policy, Trials, load_policy, run_trials, train
+from carom.train import Policy, Training, Trials, load_policy, run_trials, train
 
 DRAWS = 16  #: simulators that stand for what is uncertain, with --randomise
 SHAPE = "semi-cylinder"  #: of the block on the stand-ins
@@ -67,9 +67,10 @@ def train_policy(
     environment: str = ENVIRONMENTS[0],
     route: str | None = None,
     made_by: Mapping[str, Any],
+    progress: Progress | None = None,
     **options: Any,
 ) -> Policy:
-    """Train in an environment over these engines; `options` are those of `carom.train.train`."""
+    """Train in an environment over these engines; `options` are those of `carom.train.Training`."""
     if environment not in ENVIRONMENTS:
         raise CaromError(unknown_name("environment", environment, ENVIRONMENTS))
     starts: Starts = SegmentStarts()
@@ -77,14 +78,15 @@ def train_policy(
         starts = RouteStarts(route_from(route or "1"))
     elif route is not None:
         raise CaromError(f"--route belongs to {ENVIRONMENTS[1]}, not to {environment}")
-    seed = int(options.get("seed", 0))
+    training = Training(**options)
     made_by = {**made_by, "points_m": starts.points.tolist()}
     return train(
-        lambda count: StrikeVecEnv(make_batch(engines, starts, count=count, seed=seed)),
+        lambda count: StrikeVecEnv(make_batch(engines, starts, count=count, seed=training.seed)),
         out,
+        training,
         environment=environment,
         made_by=made_by,
-        **options,
+        progress=progress,
     )
 
 

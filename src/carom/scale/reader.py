@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
 from carom.recordings.trajectory import Ground
-from carom.scale.shards import STATUSES, read_header, read_shard, shard_path
+from carom.scale.shards import STATUSES, read_header, read_rows, shards_of
 from carom.scenes.mesh_files import Mesh, solid_mesh
 from carom.scenes.shapes import Body, Shape, six_of
 from carom.state import Array
@@ -224,9 +224,8 @@ def _shape(label: str, size: Array, meshes: Mapping[str, Mesh]) -> Shape:
 def summary(folder: Path) -> dict[str, Any]:
     """What is in a folder of trajectories, without reading the motions: statuses, numbers of bodies and of samples."""
     header = read_header(folder)
-    shards = range(-(-header["count"] // header["shard"]))
-    names = ["status", "bodies", "samples"]
-    table = pa.concat_tables([read_shard(shard_path(folder, shard), columns=names) for shard in shards])
+    names, store = ["status", "bodies", "samples"], shards_of(folder, header)
+    table = read_rows(folder, header, columns=names)
     status, bodies, samples = (table[name].to_numpy() for name in names)
     return {
         "scene": header["scene"],
@@ -237,7 +236,7 @@ def summary(folder: Path) -> dict[str, Any]:
         "bodies": [int(bodies.min()), int(bodies.max())],
         "samples": [int(samples.min()), int(samples.max())],
         "period_s": header["period"],
-        "megabytes": sum(shard_path(folder, shard).stat().st_size for shard in shards) / 1e6,
+        "megabytes": sum(store.path(key).stat().st_size for key in store.keys) / 1e6,
     }
 
 
@@ -245,8 +244,7 @@ def load(folder: str | Path) -> Trajectories:
     """Read a folder that `carom scale` wrote; raises if it is incomplete, damaged or not what its header says."""
     folder = Path(folder)
     header = read_header(folder)
-    shards = -(-header["count"] // header["shard"])
-    table = pa.concat_tables([read_shard(shard_path(folder, shard)) for shard in range(shards)])
+    table = read_rows(folder, header)
     if len(table) != header["count"]:
         raise CaromError(
             f"{folder}: expected {header['count']} trajectories, got {len(table)}; run the same command again"

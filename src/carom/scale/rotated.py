@@ -10,13 +10,14 @@ from time import perf_counter
 
 import numpy as np
 
+from carom.core.artefacts import UNITS, versions
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.core.rotations import about_z, multiply
 from carom.identify.tosses.recorded import free_scene, groups
 from carom.recordings import Recordings, Trajectory, read
 from carom.scale.run import Scaled
-from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
+from carom.scale.shards import COLUMNS, MADE_WITH, Row, meshes_of, write_shards
 from carom.scenes.shapes import Body
 from carom.scenes.solids import solid_body, stretched
 from carom.state import Array
@@ -53,7 +54,7 @@ def augment(folder: Path, out: Path, *, count: int = 3000, seed: int = 0, progre
         "recordings": {"count": len(pieces), "sha256": _digest(pieces)},
         "meshes": meshes_of([body for piece in pieces for body in piece.bodies]),
         "columns": COLUMNS,
-        "versions": versions(),
+        "versions": versions(MADE_WITH),
     }
 
     def make(shard: int, indices: range) -> Sequence[Row]:

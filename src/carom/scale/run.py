@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from carom.core.artefacts import UNITS, versions
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.core.rotations import matrices
@@ -18,7 +19,7 @@ from carom.engines.mujoco.varied import VariedBatch
 from carom.scale.calibration import OF_BODIES, Calibration
 from carom.scale.draws import Draw, Maker, Pool, lean, turned
 from carom.scale.reader import Trajectories, load, summary
-from carom.scale.shards import COLUMNS, UNITS, Row, meshes_of, versions, write_shards
+from carom.scale.shards import COLUMNS, MADE_WITH, Row, meshes_of, write_shards
 from carom.scale.sources import Source
 from carom.scenes.free import FreeScene
 from carom.scenes.solids import Variation
@@ -111,7 +112,7 @@ def _header(source: Source, calibration: Calibration, variation: Variation, seed
         ],
         "meshes": meshes_of(source.templates),
         "columns": COLUMNS,
-        "versions": versions(),
+        "versions": versions(MADE_WITH),
     }
 
 

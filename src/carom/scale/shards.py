@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from carom.core import artefacts
-from carom.core.artefacts import atomically, plain, write_json
+from carom.core.artefacts import UNITS, refuse_other_settings, write_header
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
+from carom.core.shards import Shards
+from carom.core.work import make_pieces
 from carom.scenes.shapes import Body
 from carom.state import Array
 
@@ -23,7 +23,7 @@ FORMAT = "carom-trajectories/1"
 HEADER = "header.json"
 SHARD = 250  #: trajectories in a file: a kill loses at most these
 STATUSES = ("ok", "failed", "away", "overlap")
-UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}
+MADE_WITH = ("mujoco", "numpy", "pyarrow")  #: packages that the data depend on
 _NUMBERS = pa.large_list(pa.float64())
 _TEXTS = pa.list_(pa.string())
 SCHEMA = pa.schema(
@@ -135,9 +135,9 @@ def _flat(values: Any) -> Array:
     return np.asarray(values, dtype=np.float64).ravel()
 
 
-def shard_path(folder: Path, shard: int) -> Path:
-    """The file of one shard."""
-    return folder / f"trajectories-{shard:05d}.parquet"
+def shards_of(folder: Path, header: Mapping[str, Any]) -> Shards:
+    """The files of a folder of trajectories with this header."""
+    return Shards(folder, "trajectories", header["count"], header["shard"])
 
 
 def write_shards(
@@ -156,96 +156,62 @@ def write_shards(
         raise CaromError(f"--count: expected one trajectory or more, got {count}")
     if folder.exists() and not folder.is_dir():
         raise CaromError(f"--out {folder}: expected a folder, or a name for a new one; that is a file")
-    shards = -(-count // SHARD)
-    _write_header(folder, count, header)
-    made = 0
-    for shard in range(shards):
-        indices = range(shard * SHARD, min((shard + 1) * SHARD, count))
-        path = shard_path(folder, shard)
-        if not path.exists() or _rows_in(path) != len(indices):
-            table = table_of(make(shard, indices))
-            atomically(path, lambda file, table=table: pq.write_table(table, file, compression="zstd"))  # type: ignore[misc]
-            made += len(indices)
-        if progress:
-            progress(indices.stop, count)
+    whole = {"format": FORMAT, "count": count, "shard": SHARD, **header}
+    _write_header(folder, whole)
+    store, made = shards_of(folder, whole), 0
+
+    def table(shard: int) -> pa.Table:
+        nonlocal made
+        made += len(store.rows(shard))
+        return table_of(make(shard, store.rows(shard)))
+
+    report = None if progress is None else lambda done, _: progress(min(done * SHARD, count), count)
+    make_pieces(store.keys, store, table, progress=report)
     return made
 
 
-def _write_header(folder: Path, count: int, header: Mapping[str, Any]) -> None:
+def _write_header(folder: Path, header: Mapping[str, Any]) -> None:
     """Write how the data are made, or refuse to mix them with data made otherwise."""
-    wanted = plain({"format": FORMAT, "count": count, "shard": SHARD, **header})
     path = folder / HEADER
     if path.exists():
         there = read_header(folder)
-        differ = [k for k in sorted({*there, *wanted}) if k != "count" and there.get(k) != wanted.get(k)]
-        if differ:
-            raise CaromError(
-                f"{folder} holds trajectories made otherwise ({', '.join(differ)} differ); "
-                "choose another --out or delete it"
-            )
-        if there["count"] > count:
+        refuse_other_settings(path, header, "trajectories", free=("count",))
+        if there["count"] > header["count"]:
             raise CaromError(
                 f"{folder} holds {there['count']} trajectories already; ask for as many or more, or delete it"
             )
     elif any(folder.glob("trajectories-*.parquet")):
         raise CaromError(f"{folder} holds trajectories without their {HEADER}; choose another --out or delete them")
-    write_json(path, wanted)
+    write_header(path, header)
 
 
 def read_header(folder: Path) -> dict[str, Any]:
     """The header of a folder of trajectories, checked for format and units."""
     path = folder / HEADER
-    if not path.is_file():
-        raise CaromError(
-            f"{folder} holds no trajectories ({HEADER} is missing); make some with: carom scale --out {folder}"
-        )
-    try:
-        header = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CaromError(f"{path} is damaged: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        got = header.get("format") if isinstance(header, dict) else type(header).__name__
-        raise CaromError(f"{path}: expected format {FORMAT}, got {got}")
-    if header.get("units") != UNITS:
-        raise CaromError(f"{path}: expected units {UNITS}, got {header.get('units')}")
+    missing = f"{folder} holds no trajectories ({HEADER} is missing); make some with: carom scale --out {folder}"
+    header = artefacts.read_header(path, FORMAT, missing=missing, units=UNITS, error=CaromError)
     for key, kind in (("count", int), ("shard", int), ("period", float)):
         if not isinstance(header.get(key), kind) or not header[key] > 0:
             raise CaromError(f"{path}: expected a positive number '{key}', got {header.get(key)}")
     return header
 
 
-def _rows_in(path: Path) -> int:
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise _damaged(path, error) from error
-
-
-def read_shard(path: Path, *, columns: list[str] | None = None) -> pa.Table:
-    """One shard, with the columns of the format, or with some of them."""
-    if not path.is_file():
-        raise CaromError(f"{path} is missing: the run was interrupted; the same command goes on from there")
-    try:
-        table = pq.read_table(path, columns=columns)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise _damaged(path, error) from error
-    wanted = columns or SCHEMA.names
-    if not table.schema.equals(pa.schema([SCHEMA.field(name) for name in wanted])):
-        missing = [name for name in wanted if name not in table.column_names]
-        raise CaromError(f"{path}: expected the columns of {FORMAT}; missing or of another type: {missing or 'some'}")
-    return table
-
-
-def _damaged(path: Path, error: Exception) -> CaromError:
-    return CaromError(f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again")
+def read_rows(folder: Path, header: Mapping[str, Any], *, columns: list[str] | None = None) -> pa.Table:
+    """All trajectories of a folder, with the columns of the format, or with some of them."""
+    wanted, store = columns or SCHEMA.names, shards_of(folder, header)
+    tables = []
+    for key in store.keys:
+        table = store.read(key, columns=columns)
+        if not table.schema.equals(pa.schema([SCHEMA.field(name) for name in wanted])):
+            missing = [name for name in wanted if name not in table.column_names]
+            raise CaromError(
+                f"{store.path(key)}: expected the columns of {FORMAT}; missing or of another type: {missing or 'some'}"
+            )
+        tables.append(table)
+    return pa.concat_tables(tables)
 
 
 def meshes_of(bodies: Sequence[Body]) -> dict[str, Any]:
     """The meshes among some bodies, for the header."""
     meshes = [b.solid.mesh for b in bodies]
     return {m.name: {"vertices": m.vertices.tolist(), "faces": m.faces.tolist()} for m in meshes if m is not None}
-
-
-def versions() -> dict[str, str]:
-    """Versions of what the data depend on."""
-    return artefacts.versions(("mujoco", "numpy", "pyarrow"))

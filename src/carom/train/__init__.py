@@ -1,6 +1,6 @@
 """Policies: trained with Stable-Baselines3 or sbx, kept without pickle, tried along routes.
 
-What needs the extra `rl` (training, trials) is loaded when it is first asked for: a saved policy runs without it.
+Training and trials need the extra `rl`, so they are imported when first used; a saved policy runs without it.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ from carom.train.presets import ALGORITHMS, LIBRARIES, PRESETS, Preset, preset_o
 
 if TYPE_CHECKING:
     from carom.train.models import policy_of
-    from carom.train.run import train
+    from carom.train.run import Training, train
     from carom.train.trials import Rate, Rates, Trials, rate_of, run_trials
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Preset",
     "Rate",
     "Rates",
+    "Training",
     "Trials",
     "load_policy",
     "policy_of",
@@ -36,7 +37,7 @@ __all__ = [
 
 _LATER = {
     "policy_of": "models",
-    "train": "run",
+    **dict.fromkeys(("Training", "train"), "run"),
     **dict.fromkeys(("Rate", "Rates", "Trials", "rate_of", "run_trials"), "trials"),
 }
 

@@ -23,11 +23,10 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from carom.core.artefacts import atomically
+from carom.core.artefacts import atomically, read_json, write_header
 from carom.core.errors import CaromError
-from carom.learn.impact.base_files import load_tensors, write_tensors
+from carom.core.tensors import load_tensors, write_tensors
 from carom.train.models import is_jax
-from carom.train.policy import read_json, write_json
 
 POINTER = "checkpoint.json"
 _TENSORS, _ARRAYS, _STATE = "tensors.safetensors", "arrays.npz", "state.json"
@@ -58,8 +57,8 @@ def save_checkpoint(out: Path, model: BaseAlgorithm, env: Any, extra: Mapping[st
         write_tensors(folder / _TENSORS, _torch_tensors(model))
     packed = pack(state, arrays)
     atomically(folder / _ARRAYS, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
-    write_json(folder / _STATE, packed)
-    write_json(out / POINTER, {"folder": folder.name})
+    write_header(folder / _STATE, packed)
+    write_header(out / POINTER, {"folder": folder.name})
     drop_checkpoints(out, but=folder.name)
 
 

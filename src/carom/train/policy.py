@@ -6,10 +6,8 @@ neither the library that trained it nor Gymnasium, and says the same as `model.p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,10 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from carom.core.artefacts import atomically
+from carom.core.artefacts import read_header, versions, write_header
 from carom.core.errors import CaromError, ModelError, unknown_name
-from carom.core.version import __version__
-from carom.learn.impact.base_files import load_tensors, write_tensors
+from carom.core.tensors import load_tensors, write_tensors
 from carom.train.presets import ALGORITHMS
 
 Floats = NDArray[np.float32]
@@ -91,7 +88,7 @@ class Policy:
 
 
 def save_policy(folder: Path, policy: Policy) -> None:
-    """Write a policy into a folder: weights first, the header last, each in one piece."""
+    """Write a policy into a folder: weights first, the header last."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {}
     for i, (weight, bias) in enumerate(zip(policy.weights, policy.biases, strict=True)):
@@ -108,19 +105,16 @@ def save_policy(folder: Path, policy: Policy) -> None:
         "observation": [policy.observation_low.tolist(), policy.observation_high.tolist()],
         "action": [policy.action_low.tolist(), policy.action_high.tolist()],
         "made_by": dict(policy.made_by),
-        "versions": {"carom": __version__, **_versions()},
+        "versions": versions(_LIBRARIES),
     }
-    write_json(folder / HEADER, header)
+    write_header(folder / HEADER, header)
 
 
 def load_policy(folder: Path) -> Policy:
     """The policy of a folder, checked; nothing but torch and NumPy is needed to run it."""
     path = folder / HEADER
-    if not path.is_file():
-        raise ModelError(f"{folder} holds no policy ({HEADER} is missing); train one with: carom train")
-    header = read_json(path)
-    if header.get("format") != FORMAT:
-        raise ModelError(f"{path}: expected format {FORMAT}, got {header.get('format')}")
+    missing = f"{folder} holds no policy ({HEADER} is missing); train one with: carom train"
+    header = read_header(path, FORMAT, missing=missing)
     try:
         sizes = [int(n) for n in header["sizes"]]
         observation, action = (np.asarray(header[k], dtype=np.float32) for k in ("observation", "action"))
@@ -132,17 +126,7 @@ def load_policy(folder: Path) -> Policy:
         raise ModelError(f"{path} is damaged: expected two sizes or more and 'squashed' true or false")
     if observation.shape != (2, sizes[0]) or action.shape != (2, sizes[-1]):
         raise ModelError(f"{path}: the bounds of observation or action do not fit the sizes {sizes}")
-    tensors = load_tensors(folder / WEIGHTS)
-    expected: dict[str, tuple[int, ...]] = {f"{i}.weight": (b, a) for i, (a, b) in enumerate(pairwise(sizes))}
-    expected |= {f"{i}.bias": (b,) for i, b in enumerate(sizes[1:])}
-    got = {name: tuple(t.shape) for name, t in tensors.items()}
-    if got != expected:
-        wrong = sorted(k for k in {*got, *expected} if got.get(k) != expected.get(k))[0]
-        raise ModelError(
-            f"{folder / WEIGHTS} does not fit its header: '{wrong}' expected {expected.get(wrong, 'nothing')}, "
-            f"got {got.get(wrong, 'nothing')}"
-        )
-    arrays = {name: t.to(torch.float32).numpy() for name, t in tensors.items()}
+    arrays = _load_layers(folder / WEIGHTS, sizes)
     layers = range(len(sizes) - 1)
     try:
         return Policy(
@@ -160,27 +144,16 @@ def load_policy(folder: Path) -> Policy:
         raise ModelError(f"{folder}: {error}") from error
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """A JSON file, whole or not at all."""
-    atomically(path, lambda file: file.write(json.dumps(value, indent=1).encode()))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; a `ModelError` says when it is damaged."""
-    try:
-        value = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from error
-    if not isinstance(value, dict):
-        raise ModelError(f"{path} is damaged: expected an object, got {type(value).__name__}")
-    return value
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+def _load_layers(path: Path, sizes: list[int]) -> dict[str, Floats]:
+    """Weights and biases by name; raises unless they make a network of these sizes."""
+    tensors = load_tensors(path)
+    expected: dict[str, tuple[int, ...]] = {f"{i}.weight": (b, a) for i, (a, b) in enumerate(pairwise(sizes))}
+    expected |= {f"{i}.bias": (b,) for i, b in enumerate(sizes[1:])}
+    got = {name: tuple(t.shape) for name, t in tensors.items()}
+    if got != expected:
+        wrong = sorted(k for k in {*got, *expected} if got.get(k) != expected.get(k))[0]
+        raise ModelError(
+            f"{path} does not fit its header: '{wrong}' expected {expected.get(wrong, 'nothing')}, "
+            f"got {got.get(wrong, 'nothing')}"
+        )
+    return {name: t.to(torch.float32).numpy() for name, t in tensors.items()}

@@ -1,6 +1,6 @@
 """Training a policy: resumable, timed, and the same again for the same seed.
 
-Checkpoints are taken between rollouts, where a learner's state is whole (see `checkpoint.py`): every twentieth
+Checkpoints are taken between rollouts, where a learner's state is complete (see `checkpoint.py`): after every twentieth
 of the training, and when it is interrupted (Ctrl-C). The same call goes on from there.
 """
 
@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -22,12 +22,13 @@ from stable_baselines3.common.logger import Logger, make_output_format
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
+from carom.core.artefacts import refuse_other_settings, write_header
 from carom.core.errors import CaromError
-from carom.core.progress import Progress
+from carom.core.progress import Progress, silent
 from carom.learn.impact.training import torch_threads
 from carom.train.checkpoint import drop_checkpoints, load_checkpoint, save_checkpoint
 from carom.train.models import new_model, policy_of
-from carom.train.policy import HEADER, Policy, load_policy, read_json, save_policy, write_json
+from carom.train.policy import HEADER, Policy, load_policy, save_policy
 from carom.train.presets import Preset, preset_of
 
 MakeEnv = Callable[[int], VecEnv]  #: makes that many environments in lock step
@@ -37,51 +38,67 @@ CHECKPOINTS = 20  #: in a whole training
 REPORTS = 200  #: calls of progress in a whole training
 
 
+@dataclass(frozen=True)
+class Training:
+    """What to train and for how long. The same settings give the same policy."""
+
+    algo: str = "sac"  #: sac or ppo
+    steps: int = 200_000  #: transitions
+    preset: str | Preset = "fast"
+    library: str = "sb3"  #: sb3 or sbx
+    seed: int = 0
+
+    @property
+    def chosen(self) -> Preset:
+        """The numbers of the preset, checked; a short training has a short warm-up, so that it learns something too."""
+        chosen = preset_of(self.preset, self.algo) if isinstance(self.preset, str) else self.preset
+        if chosen.algorithm != self.algo:
+            raise CaromError(f"preset '{chosen.name}' is for {chosen.algorithm}, asked for {self.algo}")
+        if self.steps < chosen.envs:
+            raise CaromError(f"steps: expected {chosen.envs} or more (one of each environment), got {self.steps}")
+        return replace(chosen, warm_up=min(chosen.warm_up, self.steps // 2))
+
+
 def train(
     make_env: MakeEnv,
     out: Path,
+    training: Training | None = None,
     *,
-    algo: str = "sac",
-    steps: int = 200_000,
-    preset: str | Preset = "fast",
-    library: str = "sb3",
-    seed: int = 0,
-    progress: Progress | None = None,
-    made_by: Mapping[str, Any] | None = None,
     environment: str = "carom/StrikeSegment-v0",
+    made_by: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Policy:
-    """Train for `steps` transitions and save the policy into `out`; the same call again returns it at once.
+    """Train a policy and save it into `out`; the same call again returns it at once.
 
-    `made_by` says what the environment runs on (simulator, domain); it is part of the settings that must not
-    change between a stop and its continuation, all but its `folder`: a model may be moved. Seconds spent in
-    environment and learner are in `policy.made_by["timing"]`. torch has one thread meanwhile, so that a seed gives the
-    same policy on any number of cores.
+    `made_by` says what the environment runs on (simulator, domain). It is part of the settings that must not change
+    between a stop and its continuation, except for its `folder`: a model may be moved. Seconds spent in environment
+    and learner are in `policy.made_by["timing"]`. torch has one thread meanwhile, so that a seed gives the same policy
+    on any number of cores.
     """
-    chosen = preset_of(preset, algo) if isinstance(preset, str) else preset
-    if chosen.algorithm != algo:
-        raise CaromError(f"preset '{chosen.name}' is for {chosen.algorithm}, asked for {algo}")
-    if steps < chosen.envs:
-        raise CaromError(f"steps: expected {chosen.envs} or more (one of each environment), got {steps}")
-    chosen = replace(chosen, warm_up=min(chosen.warm_up, steps // 2))  # a short training learns something, too
+    training = training or Training()
+    preset = training.chosen
     settings = {
-        "algorithm": algo,
-        "steps": steps,
-        "library": library,
-        "seed": seed,
+        "algorithm": training.algo,
+        "steps": training.steps,
+        "library": training.library,
+        "seed": training.seed,
         "environment": environment,
-        "preset": {**asdict(chosen), "layers": list(chosen.layers)},
+        "preset": {**asdict(preset), "layers": list(preset.layers)},
         "made_by": dict(made_by or {}),
     }
     out.mkdir(parents=True, exist_ok=True)
-    _refuse_other(out, settings)
+    if (out / HEADER).is_file() and not (out / SETTINGS).is_file():
+        raise CaromError(f"{out} holds a policy that was not trained there; choose another folder")
+    refuse_other_settings(out / SETTINGS, settings, "a training", free=("made_by.folder",))
     if (out / HEADER).is_file():
         drop_checkpoints(out)  # a kill may have left them
         return load_policy(out)
-    env = make_env(chosen.envs)
+    env = make_env(preset.envs)
     try:
-        _expect(env, chosen)
+        if env.num_envs != preset.envs:
+            raise CaromError(f"make_env: expected {preset.envs} environments, got {env.num_envs}")
         with torch_threads(1):
-            policy = _run(env, out, settings, chosen, progress or (lambda what, done, total: None))
+            policy = _run(env, out, settings, preset, progress or silent)
     finally:
         env.close()
     save_policy(out, policy)
@@ -92,12 +109,12 @@ def train(
 def _run(env: VecEnv, out: Path, settings: Mapping[str, Any], preset: Preset, progress: Progress) -> Policy:
     timed = _TimedEnv(env)
     model = new_model(timed, preset, library=settings["library"], seed=settings["seed"])
-    write_json(out / SETTINGS, settings)
+    write_header(out / SETTINGS, settings)
     before = load_checkpoint(out, model, env)
     keeper = _Keeper(out, timed, settings["steps"], progress, dict((before or {}).get("timing", {})))
     _time_updates(model, keeper)
     model.set_logger(_logger(out / "tensorboard", model.num_timesteps))
-    episodes = 4 if preset.envs == 1 else 10 * preset.envs  # a log line for each vector step would cost more than it
+    episodes = 4 if preset.envs == 1 else 10 * preset.envs  # logging each vector step costs too much
     with _interruptible(keeper):
         model.learn(
             settings["steps"] - model.num_timesteps,
@@ -115,31 +132,6 @@ def _run(env: VecEnv, out: Path, settings: Mapping[str, Any], preset: Preset, pr
         "timing": keeper.timing(),
     }
     return policy_of(model, environment=settings["environment"], made_by=made_by)
-
-
-def _refuse_other(out: Path, settings: Mapping[str, Any]) -> None:
-    """Nothing is continued, or taken for finished, that was begun with other settings."""
-    if not (out / SETTINGS).is_file():
-        if (out / HEADER).is_file():
-            raise CaromError(f"{out} holds a policy that was not trained there; choose another folder")
-        return
-    old, new = _flat(read_json(out / SETTINGS)), _flat(settings)
-    other = [k for k in {**old, **new} if old.get(k) != new.get(k) and k != "made_by.folder"]
-    if other:
-        listed = ", ".join(f"{k} {old.get(k)} (now {new.get(k)})" for k in other)
-        raise CaromError(f"{out} holds a training with other settings: {listed}; repeat them or choose another folder")
-
-
-def _flat(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found |= _flat(value, f"{within}{name}.") if isinstance(value, Mapping) else {f"{within}{name}": value}
-    return found
-
-
-def _expect(env: VecEnv, preset: Preset) -> None:
-    if env.num_envs != preset.envs:
-        raise CaromError(f"make_env: expected {preset.envs} environments, got {env.num_envs}")
 
 
 def _logger(folder: Path, done: int) -> Logger:
@@ -167,14 +159,12 @@ class _TimedEnv(VecEnvWrapper):
 
 
 class _Keeper(BaseCallback):
-    """Between rollouts: checkpoints, progress, and a stop that was asked for."""
+    """Saves checkpoints, reports progress and stops if asked to, between rollouts."""
 
-    def __init__(
-        self, out: Path, env: _TimedEnv, steps: int, progress: Progress, before: dict[str, float] | None = None
-    ) -> None:
+    def __init__(self, out: Path, env: _TimedEnv, steps: int, progress: Progress, before: Mapping[str, float]) -> None:
         super().__init__()
         self.out, self.env, self.steps, self.progress = out, env, steps, progress
-        self.before = before or {}  # seconds of the runs that this one continues
+        self.before = before  # seconds of the runs that this one continues
         self.stop = False
         self.updating = 0.0
         self.start = perf_counter()
@@ -233,7 +223,7 @@ def _time_updates(model: BaseAlgorithm, keeper: _Keeper) -> None:
 
 @contextmanager
 def _interruptible(keeper: _Keeper) -> Iterator[None]:
-    """Ctrl-C waits for the end of the rollout, so that its checkpoint is whole; a second one does not wait."""
+    """Let Ctrl-C wait for the end of the rollout, so that a checkpoint can be saved; a second one stops at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -66,12 +66,20 @@ def test_another_seed_gives_other_impacts(tmp_path: Path) -> None:
     assert not np.array_equal(a.post, b.post)
 
 
-@pytest.mark.parametrize("other", ["scene", "teacher", "seed", "bounds"])
-def test_a_folder_of_other_impacts_is_refused(other: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ("scene", "scene.target.outline_m"),
+        ("teacher", r"teacher compliant \(now mujoco\)"),
+        ("seed", r"seed 0 \(now 1\)"),
+        ("bounds", r"ranges.speed_m_s .* \(now \[0.1, 0.8\]\)"),
+    ],
+)
+def test_a_folder_of_other_impacts_is_refused(other: str, named: str, tmp_path: Path) -> None:
     generate(SQUARE, "compliant", 64, tmp_path)
     scene = {"scene": builtin("triangle"), "bounds": replace(SQUARE, speed=(0.1, 0.8))}.get(other, SQUARE)
     with pytest.raises(
-        CaromError, match=r"holds impacts of another scene, teacher or seed; choose another --out or delete"
+        CaromError, match=rf"holds impacts with other settings: {named}.*; repeat them or choose another folder"
     ):
         generate(scene, "mujoco" if other == "teacher" else "compliant", 64, tmp_path, seed=int(other == "seed"))
 

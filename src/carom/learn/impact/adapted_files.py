@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from carom.core.errors import ModelError
+from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.adapted_model import AdaptedModel, Correction
-from carom.learn.impact.base_files import load_bases, load_tensors, read_header, save_bases, write_tensors
+from carom.learn.impact.base_files import load_bases, read_header, save_bases
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.members import Members
 from carom.learn.impact.paper import TunedModel

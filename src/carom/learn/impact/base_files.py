@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import mujoco
-import numpy as np
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-
+from carom.core import artefacts
+from carom.core.artefacts import UNITS, versions, write_header
 from carom.core.errors import CaromError, ModelError
+from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.base_model import BaseModel, Preset, new_network
+from carom.learn.impact.network import with_weights
 from carom.scenes.load import scene_from_dict, scene_to_dict
 
 FORMAT = "carom-impact-model/1"
 HEADER = "model.json"
-UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}
 
 
 def save_bases(
     folder: Path, bases: Sequence[BaseModel], *, made_by: Mapping[str, Any], extra: Mapping[str, Any] | None = None
 ) -> None:
-    """Write base models of one scene into a folder: networks first, the header last and in one piece."""
+    """Write base models of one scene into a folder: networks first, the header last."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for base in bases:
@@ -49,51 +44,16 @@ def save_bases(
         "scene": scene_to_dict(bases[0].scene),
         "bases": entries,
         "made_by": dict(made_by),
-        "versions": {"mujoco": mujoco.__version__, "torch": torch.__version__, "numpy": np.__version__},
+        "versions": versions(("mujoco", "torch", "numpy")),
         **(extra or {}),
     }
-    write_header(folder, header)
-
-
-def write_header(folder: Path, header: Mapping[str, Any]) -> None:
-    temporary = folder / f"{HEADER}.part"
-    temporary.write_text(json.dumps(header, indent=1))
-    os.replace(temporary, folder / HEADER)
-
-
-def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    temporary = path.with_name(path.name + ".part")
-    save_file({k: v.contiguous() for k, v in tensors.items()}, temporary)
-    os.replace(temporary, path)
+    write_header(folder / HEADER, header)
 
 
 def read_header(folder: Path) -> dict[str, Any]:
     """The header of a model folder, checked for format and units."""
-    path = folder / HEADER
-    if not path.is_file():
-        raise ModelError(
-            f"{folder} holds no impact model ({HEADER} is missing); make one with: carom distill SCENE --out {folder}"
-        )
-    try:
-        header = json.loads(path.read_text())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        got = header.get("format") if isinstance(header, dict) else type(header).__name__
-        raise ModelError(f"{path}: expected format {FORMAT}, got {got}")
-    if header.get("units") != UNITS:
-        raise ModelError(f"{path}: expected units {UNITS}, got {header.get('units')}; Carom's models are in SI units")
-    return header
-
-
-def load_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a safetensors file; raises if it is missing or damaged."""
-    if not path.is_file():
-        raise ModelError(f"{path} is missing: the model folder is incomplete")
-    try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from error
+    missing = f"{folder} holds no impact model ({HEADER} is missing); make one with: carom distill SCENE --out {folder}"
+    return artefacts.read_header(folder / HEADER, FORMAT, missing=missing, units=UNITS)
 
 
 def load_bases(folder: Path) -> tuple[BaseModel, ...]:
@@ -116,13 +76,7 @@ def load_bases(folder: Path) -> tuple[BaseModel, ...]:
                 f"{folder / HEADER}: parameters {entry.get('parameters')} are not those of the scene, {expected}"
             )
         network = new_network(scene, scene.parameters(teacher), preset)
-        try:
-            network.load_state_dict(load_tensors(folder / file))
-        except RuntimeError as error:
-            raise ModelError(f"{folder / file} does not fit its header: {str(error).splitlines()[0]}") from error
-        network.eval()
-        for p in network.parameters():
-            p.requires_grad_(False)
+        network = with_weights(network, load_tensors(folder / file), folder / file)
         curve = tuple((int(a), float(b), float(c)) for a, b, c in entry.get("curve", ()))
         bases.append(BaseModel(scene, teacher, preset, network, dict(entry.get("held_out", {})), curve))
     if not bases:

@@ -1,19 +1,20 @@
-"""`D_sim`: simulated impacts as sharded Parquet that survives a kill, resumes, and is the same for a seed."""
+"""`D_sim`: simulated impacts in Parquet shards. The same seed gives the same bytes, also after a kill."""
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from carom.core.errors import CaromError
+from carom.core.artefacts import refuse_other_settings, write_header
 from carom.core.progress import Steps
+from carom.core.shards import Shards
+from carom.core.work import make_pieces
 from carom.engines.compliant import simulate
 from carom.engines.contact_frames import contact_frames, to_world
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
@@ -24,6 +25,7 @@ from carom.state import Array, Strikes
 
 SHARD = 4096  #: impacts in a file: a kill loses at most these
 FORMAT = "carom-impacts/1"
+HEADER = "dataset.json"
 _STRIKE = ("striker_x", "striker_y", "striker_yaw", "striker_vx", "striker_vy")
 _POST = ("post_vx", "post_vy", "post_wz")
 
@@ -55,61 +57,55 @@ def generate(
     Shards that are there already are kept: after a kill the same call goes on where it stopped and ends
     with the same bytes.
     """
-    parameters = scene.parameters(teacher)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_header(folder, scene, teacher, seed)
-    collider = Collider(scene, parameters, threads=threads) if teacher == "mujoco" else None
-    tables, seconds, engine, simulated = [], 0.0, 0.0, 0
-    shards = -(-count // SHARD)
-    for index in range(shards):
-        path = folder / f"impacts-{index:05d}.parquet"
-        if not path.exists():
-            table, spent, inside = _simulate_shard(scene, parameters, collider, seed, index)
-            seconds, engine, simulated = seconds + spent, engine + inside, simulated + SHARD
-            temporary = path.with_suffix(".part")
-            pq.write_table(table, temporary, compression="zstd")
-            os.replace(temporary, path)
-        tables.append(_read_shard(path, parameters))
-        if progress:
-            progress(min((index + 1) * SHARD, count), count)
-    table = pa.concat_tables(tables).slice(0, count)
-    return _as_data(table, parameters, engine / seconds if seconds else 1.0, seconds, simulated)
+    header = _header(scene, teacher, seed)
+    refuse_other_settings(folder / HEADER, header, "impacts")
+    write_header(folder / HEADER, header)
+    store = Shards(folder, "impacts", -(-count // SHARD) * SHARD, SHARD)  # all shards are full; the rest is cut off
+    simulation = _Simulation(scene, teacher, seed, threads)
+    report = None if progress is None else lambda done, _: progress(min(done * SHARD, count), count)
+    made = make_pieces(store.keys, store, simulation.shard, progress=report)
+    columns = [*_STRIKE, *(p.name for p in simulation.parameters), *_POST, "status"]
+    table = pa.concat_tables([store.read(key, columns=columns) for key in store.keys]).slice(0, count)
+    spent, inside = simulation.seconds, simulation.engine_seconds
+    return _as_data(table, simulation.parameters, inside / spent if spent else 1.0, spent, made * SHARD)
 
 
-def _simulate_shard(
-    scene: StrikeScene, parameters: tuple[Parameter, ...], collider: Collider | None, seed: int, index: int
-) -> tuple[pa.Table, float, float]:
-    from time import perf_counter
+class _Simulation:
+    """Simulates shards of impacts, and adds up the time that this takes."""
 
-    start = perf_counter()
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-    strikes = sample_strikes(scene, SHARD, rng)
-    values = sample_parameters(parameters, SHARD, rng)
-    if collider is not None:
-        outcome = collider.run(strikes, values)
-        post, status, engine = outcome.post_mass_centre, outcome.status, outcome.engine_seconds
-    else:
-        frames = contact_frames(scene, strikes)
+    def __init__(self, scene: StrikeScene, teacher: str, seed: int, threads: int) -> None:
+        self.scene, self.seed, self.parameters = scene, seed, scene.parameters(teacher)
+        self.collider = Collider(scene, self.parameters, threads=threads) if teacher == "mujoco" else None
+        self.seconds = self.engine_seconds = 0.0
+
+    def shard(self, key: int) -> pa.Table:
+        """The impacts of one shard; they depend on the seed and on the shard's number."""
+        start = perf_counter()
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(key,)))
+        strikes = sample_strikes(self.scene, SHARD, rng)
+        values = sample_parameters(self.parameters, SHARD, rng)
+        post, status = self._outcomes(strikes, values)
+        columns: dict[str, Any] = dict(
+            zip(_STRIKE, np.c_[strikes.striker_pose, strikes.striker_velocity[:, :2]].T, strict=True)
+        )
+        columns |= {p.name: values[:, i] for i, p in enumerate(self.parameters)}
+        columns |= dict(zip(_POST, post.T, strict=True)) | {"status": status}
+        table = pa.table(columns)
+        self.seconds += perf_counter() - start
+        return table
+
+    def _outcomes(self, strikes: Strikes, values: Array) -> tuple[Array, NDArray[np.int8]]:
+        """Velocities after the impacts [N, 3], and their status [N]."""
+        if self.collider is not None:
+            outcome = self.collider.run(strikes, values)
+            self.engine_seconds += outcome.engine_seconds
+            return outcome.post_mass_centre, outcome.status
+        frames = contact_frames(self.scene, strikes)
         before = perf_counter()
-        post = to_world(scene, frames, simulate(scene, frames, parameters, values))
-        engine = perf_counter() - before
-        status = np.where(np.isfinite(post).all(axis=-1), 0, FAILED).astype(np.int8)
-    columns: dict[str, Any] = dict(
-        zip(_STRIKE, np.c_[strikes.striker_pose, strikes.striker_velocity[:, :2]].T, strict=True)
-    )
-    columns |= {p.name: values[:, i] for i, p in enumerate(parameters)}
-    columns |= dict(zip(_POST, post.T, strict=True)) | {"status": status}
-    return pa.table(columns), perf_counter() - start, engine
-
-
-def _read_shard(path: Path, parameters: tuple[Parameter, ...]) -> pa.Table:
-    wanted = [*_STRIKE, *(p.name for p in parameters), *_POST, "status"]
-    try:
-        return pq.read_table(path, columns=wanted)
-    except (OSError, pa.ArrowInvalid, KeyError) as error:
-        raise CaromError(
-            f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again"
-        ) from error
+        post = to_world(self.scene, frames, simulate(self.scene, frames, self.parameters, values))
+        self.engine_seconds += perf_counter() - before
+        return post, np.where(np.isfinite(post).all(axis=-1), 0, FAILED).astype(np.int8)
 
 
 def _as_data(table: pa.Table, parameters: tuple[Parameter, ...], share: float, seconds: float, new: int) -> ImpactData:
@@ -124,9 +120,9 @@ def _as_data(table: pa.Table, parameters: tuple[Parameter, ...], share: float, s
     return ImpactData(Strikes(zero, zero, pose, velocity), values, post, share, seconds, new)
 
 
-def _check_header(folder: Path, scene: StrikeScene, teacher: str, seed: int) -> None:
-    """Write how the data are made, or refuse to mix them with data made otherwise."""
-    header = {
+def _header(scene: StrikeScene, teacher: str, seed: int) -> dict[str, Any]:
+    """How the impacts are made: data made otherwise are not mixed with them."""
+    return {
         "format": FORMAT,
         "teacher": teacher,
         "seed": seed,
@@ -140,10 +136,3 @@ def _check_header(folder: Path, scene: StrikeScene, teacher: str, seed: int) -> 
         "bounds": {p.name: [p.low, p.high] for p in scene.parameters(teacher)},
         "units": {"length": "m", "angle": "rad", "time": "s"},
     }
-    path = folder / "dataset.json"
-    text = json.dumps(header, indent=1)
-    if not path.exists():
-        path.write_text(text)
-        return
-    if json.loads(path.read_text()) != json.loads(text):
-        raise CaromError(f"{folder} holds impacts of another scene, teacher or seed; choose another --out or delete it")

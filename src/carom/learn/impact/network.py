@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import torch
 from torch import nn
+
+from carom.core.errors import ModelError
 
 OUTPUT_SIGNS = (-1.0, 1.0, -1.0)  #: what a mirror does to (t, n, k*spin)
 
@@ -41,3 +44,20 @@ class ImpactNetwork(nn.Module):
         if self.mirror:
             y = 0.5 * (y + self.get_buffer("output_signs") * self.one_sided(x * self.get_buffer("signs")))
         return y
+
+
+def frozen(network: ImpactNetwork) -> ImpactNetwork:
+    """The network itself, ready to use and no longer trained."""
+    network.eval()
+    for p in network.parameters():
+        p.requires_grad_(False)
+    return network
+
+
+def with_weights(network: ImpactNetwork, tensors: Mapping[str, torch.Tensor], path: Path) -> ImpactNetwork:
+    """The network with the weights that were read from `path`, frozen; raises if they are not for this network."""
+    try:
+        network.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise ModelError(f"{path} does not fit its scene: {str(error).splitlines()[0]}") from error
+    return frozen(network)

@@ -19,7 +19,7 @@ from carom.learn.impact.adapted_model import Prediction, within_learned
 from carom.learn.impact.base_model import Preset
 from carom.learn.impact.network import ImpactNetwork
 from carom.learn.impact.sample import sample_strikes
-from carom.learn.impact.training import fit_network, torch_threads
+from carom.learn.impact.training import Examples, fit_network
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
 
@@ -162,12 +162,6 @@ def _learn(
         network = new_student_network(scene)
     network.get_buffer("shift").copy_(x.mean(0))
     network.get_buffer("scale").copy_(x.std(0).clamp_min(1e-3))
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.ones(len(y), 1)
-    with torch_threads(1):
-        fit_network(network, x, y, weight, HELD_OUT, SMALL, steps or SMALL.steps, generator, None)
-    network.eval()
-    for p in network.parameters():
-        p.requires_grad_(False)
+    fit_network(network, Examples(x, y, torch.ones(len(y), 1), HELD_OUT), SMALL, steps=steps, seed=seed)
     with torch.no_grad():
         return network, network(x[:HELD_OUT]) - y[:HELD_OUT]

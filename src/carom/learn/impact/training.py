@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,7 +14,7 @@ from carom.core.progress import Steps
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.learn.impact.base_model import PRESETS, BaseModel, Preset, new_network, plain_targets
 from carom.learn.impact.dataset import ImpactData
-from carom.learn.impact.network import ImpactNetwork
+from carom.learn.impact.network import ImpactNetwork, frozen
 from carom.scenes.strike import StrikeScene
 
 HELD_OUT = 0.05  #: share of the impacts kept for the held-out accuracy, at most 5,000
@@ -34,8 +35,6 @@ def train(
     if preset not in PRESETS:
         raise CaromError(unknown_name("preset", preset, PRESETS))
     chosen = PRESETS[preset]
-    steps = steps or chosen.steps
-    generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = new_network(scene, scene.parameters(teacher), chosen)
@@ -52,11 +51,8 @@ def train(
         raise CaromError(f"{len(y)} simulated impacts are too few to train on; give --samples 1000 or more")
     network.get_buffer("shift").copy_(_symmetric_mean(x[test:], network))
     network.get_buffer("scale").copy_(x[test:].std(0).clamp_min(1e-3))
-    with torch_threads(1):
-        curve = fit_network(network, x, y, weight, test, chosen, steps, generator, progress)
-    network.eval()
-    for p in network.parameters():
-        p.requires_grad_(False)
+    examples = Examples(x, y, weight, test)
+    curve = fit_network(network, examples, chosen, steps=steps, seed=seed, progress=progress)
     with torch.no_grad():
         predicted = model.of_mass_centre(frames.first(test), torch.from_numpy(data.values[:test])).double().numpy()
     error = np.linalg.norm(predicted - local[:test], axis=-1) / np.linalg.norm(local[:test], axis=-1)
@@ -86,18 +82,41 @@ def _symmetric_mean(x: torch.Tensor, network: torch.nn.Module) -> torch.Tensor:
     return torch.where(network.get_buffer("signs") < 0, torch.zeros_like(mean), mean)
 
 
+@dataclass(frozen=True)
+class Examples:
+    """What a network learns from; the first `test` rows are held out."""
+
+    x: torch.Tensor  #: [N, F] inputs
+    y: torch.Tensor  #: [N, 3] outcomes
+    weight: torch.Tensor  #: [N, 1] of their squared errors
+    test: int
+
+
 def fit_network(
     network: ImpactNetwork,
-    x: torch.Tensor,
-    y: torch.Tensor,
-    weight: torch.Tensor,
-    test: int,
+    examples: Examples,
+    preset: Preset,
+    *,
+    steps: int | None = None,
+    seed: int = 0,
+    progress: Steps | None = None,
+) -> list[tuple[int, float, float]]:
+    """Minimise the weighted squared error with AdamW, then freeze; returns (step, training loss, held-out loss)."""
+    with torch_threads(1):
+        curve = _fit(network, examples, preset, steps or preset.steps, torch.Generator().manual_seed(seed), progress)
+    frozen(network)
+    return curve
+
+
+def _fit(
+    network: ImpactNetwork,
+    examples: Examples,
     preset: Preset,
     steps: int,
     generator: torch.Generator,
     progress: Steps | None,
 ) -> list[tuple[int, float, float]]:
-    """Minimise the weighted squared error with AdamW; returns (step, training loss, held-out loss)."""
+    x, y, weight, test = examples.x, examples.y, examples.weight, examples.test
     optimiser = torch.optim.AdamW(network.parameters(), lr=preset.learning_rate, weight_decay=preset.weight_decay)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda s: 0.5 * (1 + np.cos(np.pi * min(s / steps, 1.0))) + 1e-3 if preset.decay else 1.0
