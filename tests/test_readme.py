@@ -41,6 +41,13 @@ def test_links_lead_somewhere(page: str) -> None:
     assert not missing, f"{page} links to what is not there: {', '.join(missing)}"
 
 
+def test_what_is_called_slow_is_there() -> None:
+    from conftest import SLOW, TESTS
+
+    missing = [place for place in SLOW if not (TESTS / place.partition("::")[0]).exists()]
+    assert not missing, f"tests/conftest.py calls slow what is not there: {', '.join(missing)}"
+
+
 def test_pictures_are_small() -> None:
     for path in (ROOT / "docs/images").iterdir():
         assert path.stat().st_size < 300_000, path.name

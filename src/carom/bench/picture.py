@@ -29,8 +29,8 @@ from carom.report.style import BLUE, INK, ORANGE, PURPLE, SOFT
 from carom.state import Array, rotate, wrap_angle
 
 PATH = Path("docs/images/planned_strike.gif")
-FRAMES, HELD = 36, 16  #: frames of the motion, and of the end
-WIDTH, HEIGHT, HEAD = 400, 290, 52  #: [px] of a panel, and of the text above it
+FRAMES, HELD = 30, 20  #: frames of the motion, and of the end
+WIDTH, HEIGHT, HEAD = 360, 260, 52  #: [px] of a panel, and of the text above it
 FINE = 3  #: drawn this much larger, then reduced: smooth edges
 AIR = 0.03  #: [m] around what is drawn
 
