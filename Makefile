@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c const
 # Folder with the public recordings (CONTRIBUTING.md says where to get them); benchmarks on real data need it.
 DATA ?= $(CAROM_DATA)
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo quick test lint bench docs clean
 .DELETE_ON_ERROR:
 
 # Stamps: nothing is installed again until pyproject.toml or constraints.txt change.
@@ -34,11 +34,16 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/carom demo --out out/demo
 
 # One thread each for two workers: together they use two cores, and more threads would only wait for each other.
+# `quick` leaves out what is marked slow: under 90 seconds on two idle cores.
+quick: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+
 test: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -58,7 +63,7 @@ else
 endif
 
 docs: $(VENV)/.installed-core
-	$(BIN)/python -m carom.bench.results
+	$(BIN)/python -m carom.bench.pages
 
 clean:
 	rm -rf out/demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -3,17 +3,54 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).resolve().parent
+#: what `make quick` leaves out: files, folders or single tests that together take most of the suite's time
+SLOW = (
+    "bench/test_recovery.py",
+    "compare/test_compare.py",
+    "engines/mjx",
+    "hybrid/test_hybrid_model.py",
+    "identify/strikes/test_gradient.py",
+    "identify/strikes/test_search.py",
+    "identify/strikes/test_sliding.py",
+    "identify/strikes/test_strike_mjx.py",
+    "identify/tosses/test_toss_mjx.py",
+    "identify/tosses/test_toss_result.py",
+    "learn/impact/test_adapt.py",
+    "plan/test_plan_search.py",
+    "test_cli.py",
+    "test_cli_motions.py",
+    "test_cli_policies.py",
+    "test_examples.py",
+    "train/test_train_run.py",
+    "train/test_trials.py::test_intervals_hold_what_they_promise",
+)
+
+# Under nohup and the like SIGINT is ignored, and all that a test starts would ignore it too: Ctrl-C is tested as a user
+# knows it. What is started from here gets the default again, as this process no longer ignores the signal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the slow tests their marker."""
+    for item in items:
+        place = item.path.relative_to(TESTS).as_posix() if item.path.is_relative_to(TESTS) else ""
+        name = f"{place}::{getattr(item, 'originalname', item.name)}"
+        if any(slow in (place, name) or place.startswith(f"{slow}/") for slow in SLOW):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real recordings: beside the repository, or wherever CAROM_DATA says."""
-    root = Path(__file__).resolve().parents[1]
-    folder = Path(os.environ.get("CAROM_DATA", root.parent / "shared" / "data"))
+    folder = Path(os.environ.get("CAROM_DATA", TESTS.parents[1] / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"real recordings are not there ({folder}); set CAROM_DATA to their folder")
     return folder

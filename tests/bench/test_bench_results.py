@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -12,20 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from carom.bench.results import (
-    Results,
-    Row,
-    main,
-    markdown_table,
-    metrics_of,
-    new_results,
-    read,
-    readme_block,
-    refreshed,
-    rich_table,
-    summarise,
-)
-from carom.core import work as checkpoint
+from carom.bench.pages import block, main, refreshed
+from carom.bench.results import Results, Row, new_results, read, summarise
+from carom.bench.tables import grids, markdown_table, metrics_of, rich_tables
+from carom.core import artefacts
 from carom.core.errors import CaromError
 
 ROWS = (
@@ -40,17 +31,21 @@ ROWS = (
 )
 
 
-@pytest.fixture
-def results() -> Results:
+def _made(rows: Iterable[Row]) -> Results:
     return Results(
         "robot-hits",
         "carom bench robot-hits",
         {"carom": "0.1.0", "python": "3.11"},
         {"cpu": "a processor", "cores": 2, "system": "Linux x86_64"},
         125.25,
-        ROWS,
+        tuple(rows),
         ("Real strikes.",),
     )
+
+
+@pytest.fixture
+def results() -> Results:
+    return _made(ROWS)
 
 
 def test_read_gives_back_what_was_written(results: Results, tmp_path: Path) -> None:
@@ -93,7 +88,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(
     def disk_full(descriptor: int) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(checkpoint.os, "fsync", disk_full)
+    monkeypatch.setattr(artefacts.os, "fsync", disk_full)
     with pytest.raises(OSError, match="no space"):
         replace(results, seconds=1.0).write(path)
     assert path.read_bytes() == before
@@ -142,10 +137,61 @@ def test_markdown_table_has_methods_down_settings_across_and_the_best_in_bold(re
     )
 
 
-def test_lower_is_better_for_errors_and_tables_turn(results: Results) -> None:
-    table = markdown_table(results, metrics=["median-relative-error"], settings="rows")
+def test_many_settings_go_down_and_lower_is_better_for_errors() -> None:
+    rows = [
+        Row(f"scene {i}", name, "median-relative-error", value, math.nan, 1)
+        for i in range(6)
+        for name, value in (("ridge", 0.12), ("carom", 0.07 + 0.001 * i))
+    ]
+    table = markdown_table(_made(rows))
     assert "| setting | ridge | carom |" in table
-    assert "| D1 | 0.12 ± 0.01 | **0.070 ± 0.010** |" in table
+    assert "| scene 0 | 0.12 | **0.070** |" in table
+
+
+def test_settings_with_other_methods_have_a_table_of_their_own_and_no_cell_is_empty() -> None:
+    rows = [
+        *(Row("full", name, "error", value, 0.1, 3) for name, value in (("a", 1.0), ("b", 2.0), ("c", 3.0))),
+        *(Row("half", name, "error", value, 0.1, 3) for name, value in (("a", 4.0), ("b", 5.0))),
+    ]
+    full, half = grids(_made(rows))
+    assert (full.columns, [name for name, _ in full.rows]) == (("full",), ["a", "b", "c"])
+    assert (half.columns, [name for name, _ in half.rows]) == (("half",), ["a", "b"])
+    assert all(cell.text for grid in (full, half) for _, cells in grid.rows for cell in cells)
+
+
+def test_the_ends_of_an_interval_stand_in_the_cells_of_their_rate() -> None:
+    rates = {"hybrid": (0.978, 0.93, 0.996), "mujoco": (0.0033, 0.0, 0.043)}
+    rows = [
+        Row("route-2", method, metric, value, 0.02, 3)
+        for method, values in rates.items()
+        for metric, value in zip(("success-rate", "success-rate-low", "success-rate-high"), values, strict=True)
+    ]
+    table = markdown_table(_made(rows))
+    assert "| hybrid | **0.98 [0.93, 1.00]** |" in table
+    assert "| mujoco | 0.00 [0.00, 0.04] |" in table
+    assert "(mean [95 % interval], n = 3; higher is better)" in table
+    assert "-low" not in table
+
+
+def test_shares_of_trials_have_wilsons_interval_and_metrics_of_one_method_one_table() -> None:
+    rows = [
+        Row("friction", "carom", "covered", 0.9, 0.3, 10),
+        Row("gravity", "carom", "covered", 1.0, 0.0, 10),
+        Row("friction", "carom", "error-percent", 3.0, 0.5, 10),
+        Row("gravity", "carom", "error-percent", 2.0, 0.5, 10),
+    ]
+    table = markdown_table(_made(rows))
+    assert "| setting | covered | error-percent |" in table
+    assert "| friction | 0.90 [0.60, 0.98] | 3.00 ± 0.50 |" in table  # 9 of 10
+
+
+def test_what_is_the_same_everywhere_or_one_by_definition_is_no_table() -> None:
+    rows = [Row(s, m, "reached", 1.0, 0.0, 3) for s in ("a", "b") for m in ("x", "y")]
+    rows += [Row("a", m, "ratio-to-x", value, 0.1, 3) for m, value in (("x", 1.0), ("y", 7.0))]
+    same, ratio = grids(_made(rows))
+    assert not same.columns
+    assert same.title == "`reached` (x; y; a; b): 1.00 [0.44, 1.00] (mean [95 % interval], n = 3)"
+    assert ratio.title.startswith("`ratio-to-x` (y; a): 7.00 ± 0.10")
 
 
 def test_unknown_metric_names_the_known(results: Results) -> None:
@@ -153,9 +199,9 @@ def test_unknown_metric_names_the_known(results: Results) -> None:
         markdown_table(results, metrics=["acuracy"])
 
 
-def test_rich_table_shows_the_same_figures(results: Results) -> None:
+def test_rich_tables_show_the_same_figures(results: Results) -> None:
     out = StringIO()
-    Console(file=out, width=120).print(rich_table(results))
+    Console(file=out, width=120).print(*rich_tables(results))
     assert "0.61 ± 0.03" in out.getvalue()
     assert "accuracy@0.1" in out.getvalue()
 
@@ -163,11 +209,11 @@ def test_rich_table_shows_the_same_figures(results: Results) -> None:
 README = "# Title\n\n<!-- bench:robot-hits:start -->\nold\n<!-- bench:robot-hits:end -->\n\nafter\n"
 
 
-def test_readme_is_refreshed_once_and_then_stays(results: Results, tmp_path: Path) -> None:
+def test_a_page_is_refreshed_once_and_then_stays(results: Results, tmp_path: Path) -> None:
     results.write(tmp_path / "robot-hits.json")
     text, stale = refreshed(README, tmp_path)
     assert stale == ["robot-hits"]
-    assert readme_block("robot-hits", tmp_path) in text
+    assert block("robot-hits", tmp_path) in text
     assert "Real strikes." in text
     assert "`carom bench robot-hits`: 2 min on a processor, 2 cores; carom 0.1.0, python 3.11." in text
     assert text.startswith("# Title\n")
@@ -175,12 +221,12 @@ def test_readme_is_refreshed_once_and_then_stays(results: Results, tmp_path: Pat
     assert refreshed(text, tmp_path) == (text, [])
 
 
-def test_readme_says_so_where_nothing_was_run(tmp_path: Path) -> None:
+def test_a_page_says_so_where_nothing_was_run(tmp_path: Path) -> None:
     text, _ = refreshed(README, tmp_path)
     assert "<!-- bench:robot-hits:start -->\n_not run yet_\n<!-- bench:robot-hits:end -->" in text
 
 
-def test_readme_marker_without_end_is_named(tmp_path: Path) -> None:
+def test_a_marker_without_end_is_named(tmp_path: Path) -> None:
     with pytest.raises(CaromError, match=r"bench:distill:start.*has no matching"):
         refreshed(README + "<!-- bench:distill:start -->\n", tmp_path)
 
@@ -189,10 +235,10 @@ def test_main_checks_and_writes(results: Results, tmp_path: Path, capsys: pytest
     readme, folder = tmp_path / "README.md", tmp_path / "results"
     readme.write_text(README)
     results.write(folder / "robot-hits.json")
-    arguments = ["--readme", str(readme), "--results", str(folder)]
+    arguments = [str(readme), "--results", str(folder)]
     assert main([*arguments, "--check"]) == 1
     assert "robot-hits" in capsys.readouterr().err
     assert readme.read_text() == README  # checking changes nothing
     assert main(arguments) == 0
     assert main([*arguments, "--check"]) == 0
-    assert main(["--readme", str(tmp_path / "none.md")]) == 2
+    assert main([str(tmp_path / "none.md")]) == 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from carom.bench import recovery
+from carom.bench import recovery, run_benchmark
 from carom.bench.recovery import RANGES, UNSEEN, truth_of
 from carom.bench.simulated_tosses import NOISE, toss
 from carom.identify.tosses.result import identify_motions
@@ -32,7 +32,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recovery, "TOSSES", 3)
         patch.setattr(recovery, "identify_motions", partial(identify_motions, how=How(budget=SMALL)))
-        results = recovery.run(draws=1, out=out, seed=0, threads=1, progress=lambda *done: told.append(done))
+        results = run_benchmark("recovery", draws=1, out=out, threads=1, progress=lambda *done: told.append(done))
     return out, results, told
 
 
@@ -103,9 +103,9 @@ def test_a_second_run_takes_the_pieces_of_the_first(finished, monkeypatch):
 
     monkeypatch.setattr(recovery, "TOSSES", 3)
     monkeypatch.setattr(recovery, "_trial", must_not_run)
-    again = recovery.run(draws=1, out=out, seed=0, threads=1, progress=lambda *_: None)
+    again = run_benchmark("recovery", draws=1, out=out, threads=1)
     assert [(r.setting, r.metric, r.mean) for r in again.rows] == [(r.setting, r.metric, r.mean) for r in results.rows]
     assert again.seconds == pytest.approx(results.seconds)
     for changed in ({"seed": 1}, {"draws": 2}):  # other settings, and a trial that is still to do
         with pytest.raises(AssertionError, match="run again"):
-            recovery.run(**{"draws": 1, "seed": 0, **changed}, out=out, threads=1, progress=lambda *_: None)
+            run_benchmark("recovery", **{"draws": 1, **changed}, out=out, threads=1)

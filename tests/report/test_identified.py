@@ -13,7 +13,8 @@ from carom.core.errors import CaromError
 from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
 from carom.identify.result import Errors, Estimate, Identification
 from carom.identify.tosses.recorded import Motions
-from carom.report.identified import correlation_map, error_pairs, identified_page, motion_rows
+from carom.report.identified import identified_page
+from carom.report.identified_figures import correlation_map, error_pairs, motion_rows
 from carom.scenes.free import toss_scene
 
 COUNT, SAMPLES = 5, 30

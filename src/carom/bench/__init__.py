@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from carom.bench.benchmark import Benchmark
     from carom.bench.results import Results
 
-NAMES = ("distill", "impact-accuracy", "planning", "planning-time", "recovery", "robot-hits", "routes", "speed", "toss")
+#: name of each benchmark and the module that has it; only the one asked for is loaded, as some need an extra
+MODULES = {
+    "distill": "distillation",
+    "impact-accuracy": "impact_accuracy",
+    "planning": "planning",
+    "planning-time": "planning_time",
+    "recovery": "recovery",
+    "robot-hits": "robot_hits",
+    "routes": "routes",
+    "speed": "speed",
+    "toss": "toss",
+}
+NAMES = tuple(MODULES)
 
 
-def run_benchmark(name: str, **options: Any) -> Results:
-    """Run the benchmark of this name; options as `carom bench` takes them."""
-    if name not in NAMES:
+def run_benchmark(
+    name: str,
+    *,
+    data: Path | None = None,
+    draws: int | None = None,
+    samples: int | None = None,
+    out: Path = Path("out/bench"),
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> Results:
+    """Run the benchmark of this name; None is its own default, and an option that it does not take is an error."""
+    if name not in MODULES:
         raise CaromError(unknown_name("benchmark", name, NAMES))
-    from carom.bench import distillation, impact_accuracy, planning, planning_time, recovery, robot_hits, speed, toss
-
-    if name == "routes":  # policies are an extra
-        from carom.bench import routes
-
-        return routes.run(**options)
-    runs: dict[str, Callable[..., Results]] = {
-        "distill": distillation.run,
-        "impact-accuracy": impact_accuracy.run,
-        "planning": planning.run,
-        "planning-time": planning_time.run,
-        "recovery": recovery.run,
-        "robot-hits": robot_hits.run,
-        "speed": speed.run,
-        "toss": toss.run,
-    }
-    return runs[name](**options)
+    benchmark: Benchmark = import_module(f"carom.bench.{MODULES[name]}").BENCHMARK
+    common = {"out": out, "seed": seed, "threads": threads, "progress": progress}
+    return benchmark.run(benchmark.options(data=data, draws=draws, samples=samples, **common))

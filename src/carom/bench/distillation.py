@@ -3,67 +3,59 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
-from carom.bench.results import Results, new_results, summarise
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, run_pieces
+from carom.bench.benchmark import Benchmark, Options, Work
+from carom.core.work import Rows
 from carom.learn import distill
 from carom.scenes.strike import builtin
 
 SHAPES = ("semi-cylinder", "square", "triangle", "box")
+#: a fact of a distilled model, and the metric that it becomes
+METRICS = {
+    "held_out_accuracy@0.1": "accuracy@0.1",
+    "held_out_accuracy@0.05": "accuracy@0.05",
+    "impacts_per_second": "impacts-per-second",
+    "engine_share": "engine-share",
+    "train_seconds": "train-seconds",
+}
 
 
-def run(
-    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
-    """Distil every built-in scene from both teachers with both presets, in a fresh folder for each seed."""
-    draws, samples = draws or 1, samples or 100_000
-    pieces = Checkpoint(out / "distill.jsonl", {"draws": draws, "samples": samples, "seed": seed})
-    work = [
-        (
-            f"{shape}/{draw}",
-            partial(_distil, shape, samples, out / "distill" / f"{shape}-{draw}", seed + draw, threads, progress),
-        )
-        for shape in SHAPES
-        for draw in range(draws)
-    ]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "distill",
-        command=f"carom bench distill --draws {draws} --samples {samples}",
-        rows=summarise(values),
-        seconds=seconds,
-        notes=(f"{samples} simulated impacts per teacher; accuracy on simulated impacts that were not trained on.",),
-    )
+def _work(o: Options) -> Work:
+    return [(f"{shape}/{draw}", partial(_distil, shape, draw, o)) for shape in SHAPES for draw in range(o.draws)]
 
 
-def _distil(shape: str, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> list[dict[str, Any]]:
-    rows = []
+def _notes(o: Options) -> tuple[str, ...]:
+    return (f"{o.samples} simulated impacts per teacher; accuracy on simulated impacts that were not trained on.",)
+
+
+BENCHMARK = Benchmark(
+    "distill",
+    draws=1,
+    samples=100_000,
+    settings=lambda o: {"draws": o.draws, "samples": o.samples, "seed": o.seed},
+    work=_work,
+    notes=_notes,
+)
+
+
+def _distil(shape: str, draw: int, o: Options) -> Rows:
+    """A built-in scene from both teachers with both presets, in a fresh folder for each seed."""
+    rows: Rows = []
     for preset, teachers in (("default", ("mujoco", "compliant")), ("paper", ("mujoco",))):
         made = distill(
             builtin(shape),
-            out,
-            samples=samples,
+            o.out / "distill" / f"{shape}-{draw}",
+            samples=o.samples,
             teachers=teachers,
             preset=preset,
-            seed=seed,
-            threads=threads,
-            progress=progress,
+            seed=o.seed + draw,
+            threads=o.threads,
+            progress=o.progress,
         )
-        for fact in made.facts:
-            method = f"{fact['teacher']}, {preset}"
-            names = {
-                "held_out_accuracy@0.1": "accuracy@0.1",
-                "held_out_accuracy@0.05": "accuracy@0.05",
-                "impacts_per_second": "impacts-per-second",
-                "engine_share": "engine-share",
-                "train_seconds": "train-seconds",
-            }
-            rows += [
-                {"setting": shape, "method": method, "metric": metric, "value": float(fact[key])}
-                for key, metric in names.items()
-                if key in fact
-            ]
+        rows += [
+            {"setting": shape, "method": f"{fact['teacher']}, {preset}", "metric": metric, "value": float(fact[key])}
+            for fact in made.facts
+            for key, metric in METRICS.items()
+            if key in fact
+        ]
     return rows

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from carom.bench.results import Results, new_results, summarise
+from carom.bench.benchmark import Benchmark, Options, Work
+from carom.bench.results import summarise
 from carom.compare import ABLATIONS, METHODS, Lesson, compare
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, run_pieces
+from carom.core.work import Rows
 from carom.reality import SETTINGS, sample_commands, standin
 from carom.recipes.evaluate import make_bases, paper_base
 from carom.recipes.strikes import fixed_by_slides, usable_impacts
@@ -30,34 +28,36 @@ def cases() -> tuple[tuple[str, str], ...]:
     return (*((s, "semi-cylinder") for s in SETTINGS), (SHAPE_SETTING, "square"), (SHAPE_SETTING, "triangle"))
 
 
-def run(
-    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
+def _work(o: Options) -> Work:
     """Six settings and three shapes; every draw is a new set of training and test strikes of the same reality."""
-    draws, samples = draws or 5, samples or 100_000
-    settings = {"draws": draws, "samples": samples, "seed": seed, "train": TRAIN, "test": TEST}
-    pieces = Checkpoint(out / "impact-accuracy.jsonl", settings)
-    work = [
-        (f"{setting}/{shape}/{draw}", partial(_draw, setting, shape, draw, samples, out, seed, threads, progress))
+    return [
+        (f"{setting}/{shape}/{draw}", partial(_draw, setting, shape, draw, o))
         for setting, shape in cases()
-        for draw in range(draws)
+        for draw in range(o.draws)
     ]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "impact-accuracy",
-        command=f"carom bench impact-accuracy --draws {draws} --samples {samples}",
-        rows=summarise(_with_means(values, draws)),
-        seconds=seconds,
-        notes=(
-            "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, restitution that depends "
-            "on speed, mass off centre, scatter, compliant striker, simulated motion capture.",
-            f"{TRAIN} strikes to learn from, {TEST} others to predict, {draws} draws; mean and standard deviation over "
-            f"draws; base models from {samples} simulated impacts per teacher.",
-        ),
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, restitution that depends "
+        "on speed, mass off centre, scatter, compliant striker, simulated motion capture.",
+        f"{TRAIN} strikes to learn from, {TEST} others to predict, {o.draws} draws; mean and standard deviation over "
+        f"draws; base models from {o.samples} simulated impacts per teacher.",
     )
 
 
-def _with_means(values: list[dict[str, Any]], draws: int) -> list[dict[str, Any]]:
+BENCHMARK = Benchmark(
+    "impact-accuracy",
+    draws=5,
+    samples=100_000,
+    settings=lambda o: {"draws": o.draws, "samples": o.samples, "seed": o.seed, "train": TRAIN, "test": TEST},
+    work=_work,
+    notes=_notes,
+    rows=lambda values: summarise(_with_means(values)),
+)
+
+
+def _with_means(values: Rows) -> Rows:
     """Adds the mean over the six settings of each draw."""
     six = [f"{s}, semi-cylinder" for s in SETTINGS]
     extra = []
@@ -72,23 +72,21 @@ def _with_means(values: list[dict[str, Any]], draws: int) -> list[dict[str, Any]
     return values + extra
 
 
-def _draw(
-    setting: str, shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
-) -> list[dict[str, Any]]:
+def _draw(setting: str, shape: str, draw: int, o: Options) -> Rows:
     """All methods on one draw of strikes."""
-    reality = standin(setting, shape, seed=seed + 1)
-    folder = out / "strikes" / f"{setting}-{shape}-{draw}"
+    reality = standin(setting, shape, seed=o.seed + 1)
+    folder = o.out / "strikes" / f"{setting}-{shape}-{draw}"
     if not (folder / "recordings.yaml").is_file():
-        rng = np.random.default_rng([seed, draw])
-        reality.execute(sample_commands(reality.shape, TRAIN + TEST, rng), folder, seed=seed + 1000 + draw)
+        rng = np.random.default_rng([o.seed, draw])
+        reality.execute(sample_commands(reality.shape, TRAIN + TEST, rng), folder, seed=o.seed + 1000 + draw)
     recordings = read(folder)
     impacts = usable_impacts(recordings)
     scene = table_one(scene_of(recordings), shape)
-    place = out / "models" / shape
-    bases = make_bases(scene, place, samples, seed, threads, progress)
-    paper = paper_base(scene, place, samples, seed, threads, progress)
+    place = o.out / "models" / shape
+    bases = make_bases(scene, place, o.samples, o.seed, o.threads, o.progress)
+    paper = paper_base(scene, place, o.samples, o.seed, o.threads, o.progress)
     train, test = impacts[np.arange(TRAIN)], impacts[np.arange(TRAIN, len(impacts))]
-    lesson = Lesson(scene, train, bases, paper, fixed_by_slides(first_of(recordings, train)), seed)
+    lesson = Lesson(scene, train, bases, paper, fixed_by_slides(first_of(recordings, train)), o.seed)
     return score_rows(lesson, test, f"{setting}, {shape}", draw)
 
 
@@ -109,10 +107,10 @@ def first_of(recordings: Recordings, train: Impacts) -> Recordings:
     return replace(recordings, trajectories=kept)
 
 
-def score_rows(lesson: Lesson, test: Impacts, setting: str, draw: int) -> list[dict[str, Any]]:
+def score_rows(lesson: Lesson, test: Impacts, setting: str, draw: int) -> Rows:
     """Scores of all methods as rows of a checkpoint. MJX compiles for half a minute each time: first draws only."""
     methods = [m for m in (*METHODS, *ABLATIONS) if m != "mjx" or draw < MJX_DRAWS]
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for score in compare(lesson, test, methods=methods):
         if score.prediction is None:
             continue

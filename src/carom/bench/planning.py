@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.impact_accuracy import SHAPE_SETTING, table_one
-from carom.bench.results import Results, new_results, summarise
 from carom.compare import Lesson
 from carom.compare.simulators import mujoco_simulator, scratch_simulator
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.core.work import Rows
 from carom.engines.contract import Simulator
 from carom.hybrid.model import HybridModel, make_hybrid
 from carom.plan import StrikeSpace, plan_strike, strike_space
@@ -29,57 +26,54 @@ TRAIN, TARGETS = 10, 5
 BUDGET = 1000  #: simulated strikes per plan, the same for every simulator
 
 
-def run(
-    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
+def _work(o: Options) -> Work:
     """Three shapes, five targets; each repeat learns from ten other strikes and plans anew."""
-    draws, samples = draws or 5, samples or 60_000
-    settings = {"draws": draws, "samples": samples, "seed": seed, "train": TRAIN, "budget": BUDGET}
-    pieces = Checkpoint(out / "planning.jsonl", settings)
-    work = [
-        (f"{shape}/{draw}/{method}", partial(_repeat, method, shape, draw, samples, out, seed, threads, progress))
+    return [
+        (f"{shape}/{draw}/{method}", partial(_repeat, method, shape, draw, o))
         for shape in SHAPES
-        for draw in range(draws)
+        for draw in range(o.draws)
         for method in METHODS
     ]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "planning",
-        command=f"carom bench planning --draws {draws} --samples {samples}",
-        rows=summarise(values),
-        seconds=seconds,
-        notes=(
-            f"Stand-in realities ({SHAPE_SETTING}; not MuJoCo, not a laboratory). {TARGETS} targets per shape, each "
-            f"reachable in that reality, {draws} repeats: every repeat learns from {TRAIN} other strikes, plans anew "
-            f"with CMA-ES and {BUDGET} simulated strikes, and is carried out with its own scatter.",
-            "mujoco: contact parameters by CMA-ES on the same strikes, ground friction from the slides. "
-            "hybrid-scratch: impact network trained on the ten strikes only. Both hybrids slide on the same patch.",
-        ),
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        f"Stand-in realities ({SHAPE_SETTING}; not MuJoCo, not a laboratory). {TARGETS} targets per shape, each "
+        f"reachable in that reality, {o.draws} repeats: every repeat learns from {TRAIN} other strikes, plans anew "
+        f"with CMA-ES and {BUDGET} simulated strikes, and is carried out with its own scatter.",
+        "mujoco: contact parameters by CMA-ES on the same strikes, ground friction from the slides. "
+        "hybrid-scratch: impact network trained on the ten strikes only. Both hybrids slide on the same patch.",
     )
 
 
-def learned(
-    shape: str,
-    draw: int,
-    samples: int,
-    out: Path,
-    seed: int,
-    threads: int,
-    progress: Progress,
-    *,
-    setting: str = SHAPE_SETTING,
-) -> tuple[Lesson, Recordings]:
-    """Ten strikes of the stand-in for one repeat, and what is learned from."""
-    reality = standin(setting, shape, seed=seed + 1)
-    folder = out / "planning" / f"{setting}-{shape}-{draw}"
+BENCHMARK = Benchmark(
+    "planning",
+    draws=5,
+    samples=60_000,
+    settings=lambda o: {
+        "draws": o.draws,
+        "samples": o.samples,
+        "seed": o.seed,
+        "train": TRAIN,
+        "budget": BUDGET,
+    },
+    work=_work,
+    notes=_notes,
+)
+
+
+def learned(o: Options, shape: str, draw: int, *, setting: str = SHAPE_SETTING) -> tuple[Lesson, Recordings]:
+    """Ten strikes of the stand-in for one repeat, as recordings and as a lesson to learn from."""
+    reality = standin(setting, shape, seed=o.seed + 1)
+    folder = o.out / "planning" / f"{setting}-{shape}-{draw}"
     if not (folder / "recordings.yaml").is_file():
-        rng = np.random.default_rng([seed, draw, 7])
-        reality.execute(sample_commands(reality.shape, TRAIN, rng), folder, seed=seed + 2000 + draw)
+        rng = np.random.default_rng([o.seed, draw, 7])
+        reality.execute(sample_commands(reality.shape, TRAIN, rng), folder, seed=o.seed + 2000 + draw)
     recordings = read(folder)
     scene = table_one(scene_of(recordings), shape)
-    bases = make_bases(scene, out / "models" / shape, samples, seed, threads, progress)
+    bases = make_bases(scene, o.out / "models" / shape, o.samples, o.seed, o.threads, o.progress)
     fixed = fixed_by_slides(recordings)
-    return Lesson(bases[0].scene, usable_impacts(recordings), bases, None, fixed, seed + draw), recordings
+    return Lesson(bases[0].scene, usable_impacts(recordings), bases, None, fixed, o.seed + draw), recordings
 
 
 def hybrid_of(lesson: Lesson, recordings: Recordings) -> HybridModel:
@@ -95,16 +89,14 @@ def _engine(method: str, lesson: Lesson, recordings: Recordings, threads: int) -
     return hybrid_of(lesson, recordings).simulator("hybrid", threads=threads)
 
 
-def _repeat(
-    method: str, shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
-) -> Rows:
+def _repeat(method: str, shape: str, draw: int, o: Options) -> Rows:
     """One method's plans for all targets, learned from one set of strikes, and what came of them."""
-    reality = standin(SHAPE_SETTING, shape, seed=seed + 1)
-    lesson, recordings = learned(shape, draw, samples, out, seed, threads, progress)
-    engine, space = _engine(method, lesson, recordings, threads), strike_space(lesson.scene, np.zeros(3))
+    reality = standin(SHAPE_SETTING, shape, seed=o.seed + 1)
+    lesson, recordings = learned(o, shape, draw)
+    engine, space = _engine(method, lesson, recordings, o.threads), strike_space(lesson.scene, np.zeros(3))
     rows: Rows = []
-    for number, wanted in enumerate(reachable_targets(space, shape, seed)):
-        plan = plan_strike(engine, space, wanted, method="cma", budget=BUDGET, seed=seed + draw)
+    for number, wanted in enumerate(reachable_targets(space, shape, o.seed)):
+        plan = plan_strike(engine, space, wanted, method="cma", budget=BUDGET, seed=o.seed + draw)
         end = reality.truth(plan.commands, seed=1000 * draw + number).rest[0]
         found = {
             "position-error-m": float(np.linalg.norm(end[:2] - wanted[:2])),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.planning import BUDGET, SHAPES, hybrid_of, learned
-from carom.bench.results import Results, new_results, summarise
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.core.work import Rows
 from carom.engines.contract import Simulator
 from carom.learn.impact.training import torch_threads
 from carom.plan import Plan, plan_strike, strike_space
@@ -22,55 +21,64 @@ GOAL = 1e-5  #: [m^2] loss of Eq. 5 that both are timed to: three millimetres, o
 SAME = 1e-6  #: [m^2] one millimetre: losses below count as the same
 
 
-def run(
-    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
+def _settings(o: Options) -> dict[str, Any]:
+    given = {"draws": o.draws, "samples": o.samples, "seed": o.seed}
+    return {**given, "budget": BUDGET, "goal": GOAL, "cores": _cores(o)}
+
+
+def _cores(o: Options) -> int:
+    return o.threads or os.cpu_count() or 1
+
+
+def _work(o: Options) -> Work:
     """Every shape with one thread and with all cores; each draw is another target."""
-    draws, samples = draws or 3, samples or 60_000
-    cores = threads or os.cpu_count() or 1
-    settings = {"draws": draws, "samples": samples, "seed": seed, "budget": BUDGET, "goal": GOAL, "cores": cores}
-    pieces = Checkpoint(out / "planning-time.jsonl", settings)
-    work = [
-        (f"{shape}/{count}", partial(_shape, shape, count, draws, samples, out, seed, progress))
+    return [
+        (f"{shape}/{count}", partial(_shape, shape, replace(o, threads=count)))
         for shape in SHAPES
-        for count in sorted({1, cores})
+        for count in sorted({1, _cores(o)})
     ]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "planning-time",
-        command=f"carom bench planning-time --draws {draws} --samples {samples}",
-        rows=summarise(values),
-        seconds=seconds,
-        notes=(
-            f"CMA-ES with {BUDGET} strikes from approach to rest, a generation in one batch; {draws} targets. "
-            "Seconds and ratios are of the same run on the same cores.",
-            f"speedup: MuJoCo's seconds over the hybrid's (with its slider) for the same number of evaluations; "
-            f"speedup-to-loss: for the same loss, {GOAL:g} m^2, each at a target that it can reach.",
-            "gradient: evaluations until Levenberg-Marquardt through network and slider has CMA-ES's final loss (or "
-            "1 mm), a derivative counted as one evaluation; evaluations-ratio is that over CMA-ES's.",
-        ),
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        f"CMA-ES with {BUDGET} strikes from approach to rest, a generation in one batch; {o.draws} targets. "
+        "Seconds and ratios are of the same run on the same cores.",
+        f"speedup: MuJoCo's seconds over the hybrid's (with its slider) for the same number of evaluations; "
+        f"speedup-to-loss: for the same loss, {GOAL:g} m^2, each at a target that it can reach.",
+        "gradient: evaluations until Levenberg-Marquardt through network and slider has CMA-ES's final loss (or "
+        "1 mm), a derivative counted as one evaluation; evaluations-ratio is that over CMA-ES's.",
     )
 
 
-def _shape(shape: str, threads: int, draws: int, samples: int, out: Path, seed: int, progress: Progress) -> Rows:
-    lesson, recordings = learned(shape, 0, samples, out, seed, threads, progress)
+BENCHMARK = Benchmark(
+    "planning-time",
+    draws=3,
+    samples=60_000,
+    settings=_settings,
+    work=_work,
+    notes=_notes,
+)
+
+
+def _shape(shape: str, o: Options) -> Rows:
+    lesson, recordings = learned(o, shape, 0)
     model = hybrid_of(lesson, recordings)
-    engines = {name: model.simulator(name, threads=threads) for name in ("mujoco", "hybrid")}
-    setting = f"{shape}, {threads} thread{'s' if threads > 1 else ''}"
+    engines = {name: model.simulator(name, threads=o.threads) for name in ("mujoco", "hybrid")}
+    setting = f"{shape}, {o.threads} thread{'s' if o.threads > 1 else ''}"
     space = strike_space(model.scene, np.zeros(3))
     rows: Rows = []
 
     def add(method: str, metric: str, value: float) -> None:
         rows.append({"setting": setting, "method": method, "metric": metric, "value": value})
 
-    points = np.random.default_rng([seed, 98]).random((draws, 3))
-    with torch_threads(threads):
+    points = np.random.default_rng([o.seed, 98]).random((o.draws, 3))
+    with torch_threads(o.threads):
         for point in points:
             initial = space.initial(point[None])
 
             def timed(engine: Simulator, method: str = "cma", start: Any = initial, **options: Any) -> Plan:
                 wanted = engine.rollout(start, HORIZON).rest[0]
-                return plan_strike(engine, space, wanted, method=method, seed=seed, **options)
+                return plan_strike(engine, space, wanted, method=method, seed=o.seed, **options)
 
             plans = {name: timed(engine, budget=BUDGET) for name, engine in engines.items()}
             goals = {name: timed(engine, budget=5 * BUDGET, goal=GOAL) for name, engine in engines.items()}

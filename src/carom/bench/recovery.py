@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from carom.bench.results import Results, new_results, summarise
+from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.simulated_tosses import NOISE, toss
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.core.work import Rows
 from carom.identify.result import CONFIDENCE
 from carom.identify.tosses.result import identify_motions
 from carom.identify.tosses.search import RECIPE
@@ -34,31 +32,37 @@ RANGES = {
 UNSEEN = "mass_scale"  #: no toss onto a board that does not give shows the mass
 
 
-def run(*, draws: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any) -> Results:
+def _settings(o: Options) -> dict[str, Any]:
+    return {"seed": o.seed, "tosses": TOSSES, "noise": NOISE, "ranges": RANGES, "recipe": RECIPE}
+
+
+def _work(o: Options) -> Work:
     """Every trial draws a truth, simulates tosses with it, and identifies."""
-    draws = draws or 100
-    settings = {"seed": seed, "tosses": TOSSES, "noise": NOISE, "ranges": RANGES, "recipe": RECIPE}
-    pieces = Checkpoint(out / "recovery.jsonl", settings)
-    work = [(str(trial), partial(_trial, trial, seed, threads)) for trial in range(draws)]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "recovery",
-        command=f"carom bench recovery --draws {draws}",
-        rows=summarise(values),
-        seconds=seconds,
-        notes=(
-            f"Simulated: {draws} trials, each with other true parameters (drawn from src/carom/bench/recovery.py's "
-            f"ranges) and {TOSSES} tosses of a cube whose heavy side is not known, seen with a noise of "
-            f"{1e3 * NOISE[0]:.2g} mm and {np.degrees(NOISE[1]):.2g} degrees per sample. Starts are estimated from the "
-            "flight, as with real recordings.",
-            f"within-5-percent and covered: shares of the trials in which the estimate is within 5 % of the truth, and "
-            f"in which the stated {100 * CONFIDENCE:.0f} % interval holds it. identified: share in which Carom calls "
-            "the parameter identified; within-5-percent-if-stated: of the trials whose stated interval is no wider "
-            f"than {100 * STATED:.0f} % either way. gravity and length_scale have no such row: their defaults are "
-            "within 5 %. What is called not identifiable does not count as covered.",
-            f"refused: share of the trials in which {UNSEEN}, which no such toss shows, is called not identifiable.",
-        ),
+    return [(str(trial), partial(_trial, trial, o.seed, o.threads)) for trial in range(o.draws)]
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        f"Simulated: {o.draws} trials, each with other true parameters (drawn from src/carom/bench/recovery.py's "
+        f"ranges) and {TOSSES} tosses of a cube whose heavy side is not known, seen with a noise of "
+        f"{1e3 * NOISE[0]:.2g} mm and {np.degrees(NOISE[1]):.2g} degrees per sample. Starts are estimated from the "
+        "flight, as with real recordings.",
+        f"within-5-percent and covered: shares of the trials in which the estimate is within 5 % of the truth, and "
+        f"in which the stated {100 * CONFIDENCE:.0f} % interval holds it. identified: share in which Carom calls "
+        "the parameter identified; within-5-percent-if-stated: of the trials whose stated interval is no wider "
+        f"than {100 * STATED:.0f} % either way. gravity and length_scale have no such row: their defaults are "
+        "within 5 %. What is called not identifiable does not count as covered.",
+        f"refused: share of the trials in which {UNSEEN}, which no such toss shows, is called not identifiable.",
     )
+
+
+BENCHMARK = Benchmark(
+    "recovery",
+    draws=100,
+    settings=_settings,
+    work=_work,
+    notes=_notes,
+)
 
 
 def truth_of(trial: int, seed: int) -> dict[str, float]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import t
 
+from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.planning import TRAIN, hybrid_of, learned
-from carom.bench.results import Results, new_results, summarise
+from carom.bench.results import summarise
 from carom.compare.simulators import mujoco_simulator
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.core.work import Rows, fingerprint
 from carom.engines.contract import Simulator
 from carom.envs.batch import engine_strike
 from carom.envs.routes import ROUTES
@@ -32,44 +31,44 @@ TOGETHER = 32  #: environments that the paper's preset steps together here, with
 ONCE = ("hybrid", "mujoco")  #: simulators of easier stand-ins and of the paper's preset, with one seed
 
 
-def run(
-    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
+def _settings(o: Options) -> dict[str, Any]:
+    presets = [asdict(_preset(name)) for name in ("fast", "paper")]
+    given = {"samples": o.samples, "seed": o.seed}
+    return {**given, "steps": STEPS, "trials": TRIALS, "draws": DRAWS, "presets": presets}
+
+
+def _work(o: Options) -> Work:
     """Every training seed learns from ten other strikes, trains anew, and is tried 100 times on every route."""
-    draws, samples = draws or 3, samples or 60_000
-    pieces = Checkpoint(out / "routes.jsonl", settings_of(samples, seed))
-    work = [
-        ("/".join(map(str, job)), partial(_piece, *job, samples, out, pieces.fingerprint, seed, threads, progress))
-        for job in jobs(draws)
-    ]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "routes",
-        command=f"carom bench routes --draws {draws} --samples {samples}",
-        rows=summarise(_widened(values)),
-        seconds=seconds,
-        notes=(
-            f"Stand-in realities ({', '.join(REALITIES)}; not MuJoCo, not a laboratory), semi-cylinder; rows without a "
-            f"name are of {REALITIES[0]}, the hard one, the others of one seed. SAC, {STEPS} transitions, "
-            f"{draws} training seeds; each learned its simulator from {TRAIN} other strikes; {TRIALS} trials per route "
-            "and seed. Mean and standard deviation over seeds; -low and -high are the ends of a 95 % interval: the "
-            "wider of the trials' (Wilson) and that of the mean over seeds (Student).",
-            f"{', '.join(REALITIES[1:])} came first; policies from MuJoCo do well there on the routes without sharp "
-            "bends, because they are straight blows on the middle of the arc, which calibrated MuJoCo predicts well. "
-            f"{REALITIES[0]} was then made harder on purpose: felt on both ends of the block and a film of oil on the "
-            "table, so that calibrated MuJoCo errs about as on the paper's blocks (loop/settings.py).",
-            "hybrid, hybrid-randomised, mujoco: the preset `fast`. -paper-preset: Stable-Baselines3's defaults, one "
-            f"update for each transition ({TOGETHER} environments stepped together), one seed.",
-            "in-simulator: the same policies tried in the simulator they were trained in. `speed` says how long a "
-            "training takes in each.",
-        ),
+    return [("/".join(map(str, job)), partial(_piece, *job, o)) for job in jobs(o.draws)]
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        f"Stand-in realities ({', '.join(REALITIES)}; not MuJoCo, not a laboratory), semi-cylinder; rows without a "
+        f"name are of {REALITIES[0]}, the hard one, the others of one seed. SAC, {STEPS} transitions, "
+        f"{o.draws} training seeds; each learned its simulator from {TRAIN} other strikes; {TRIALS} trials per route "
+        "and seed. Mean and standard deviation over seeds; -low and -high are the ends of a 95 % interval: the "
+        "wider of the trials' (Wilson) and that of the mean over seeds (Student).",
+        f"{', '.join(REALITIES[1:])} came first; policies from MuJoCo do well there on the routes without sharp "
+        "bends, because they are straight blows on the middle of the arc, which calibrated MuJoCo predicts well. "
+        f"{REALITIES[0]} was then made harder on purpose: felt on both ends of the block and a film of oil on the "
+        "table, so that calibrated MuJoCo errs about as on the paper's blocks (reality/settings.py).",
+        "hybrid, hybrid-randomised, mujoco: the preset `fast`. -paper-preset: Stable-Baselines3's defaults, one "
+        f"update for each transition ({TOGETHER} environments stepped together), one seed.",
+        "in-simulator: the same policies tried in the simulator they were trained in. `speed` says how long a "
+        "training takes in each.",
     )
 
 
-def settings_of(samples: int, seed: int) -> dict[str, Any]:
-    """What a piece depends on, beside its key."""
-    presets = [asdict(_preset(name)) for name in ("fast", "paper")]
-    return {"samples": samples, "seed": seed, "steps": STEPS, "trials": TRIALS, "draws": DRAWS, "presets": presets}
+BENCHMARK = Benchmark(
+    "routes",
+    draws=3,
+    samples=60_000,
+    settings=_settings,
+    work=_work,
+    notes=_notes,
+    rows=lambda values: summarise(_widened(values)),
+)
 
 
 def jobs(draws: int) -> list[tuple[str, str, int, str]]:
@@ -85,46 +84,33 @@ def _preset(name: str) -> Preset:
     return replace(chosen, envs=TOGETHER, updates=TOGETHER) if name == "paper" else chosen
 
 
-def _engines(
-    on: str, method: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress
-) -> tuple[Simulator, Sequence[Simulator]]:
-    """The simulator learned from one set of strikes, and what is trained in: itself, or as it could also be."""
-    lesson, recordings = learned(SHAPE, draw, samples, out, seed, threads, progress, setting=on)
+def _engines(on: str, method: str, draw: int, o: Options) -> tuple[Simulator, Sequence[Simulator]]:
+    """The simulator learned from one set of strikes, and those to train in: itself, or draws of its uncertainty."""
+    lesson, recordings = learned(o, SHAPE, draw, setting=on)
     if method == "mujoco":
-        engine: Simulator = mujoco_simulator(lesson, threads=threads)
+        engine: Simulator = mujoco_simulator(lesson, threads=o.threads)
         return engine, [engine]
     model = hybrid_of(lesson, recordings)
-    engine = model.simulator("hybrid", threads=threads)
+    engine = model.simulator("hybrid", threads=o.threads)
     if method == "hybrid":
         return engine, [engine]
-    return engine, draws_of(model, DRAWS, seed=seed + draw, threads=threads)
+    return engine, draws_of(model, DRAWS, seed=o.seed + draw, threads=o.threads)
 
 
-def _piece(
-    on: str,
-    method: str,
-    draw: int,
-    preset: str,
-    samples: int,
-    out: Path,
-    run: str,
-    seed: int,
-    threads: int,
-    progress: Progress,
-) -> Rows:
-    """One policy: trained (or gone on with), then tried on the stand-in and in its own simulator."""
-    engine, trained_in = _engines(on, method, draw, samples, out, seed, threads, progress)
+def _piece(on: str, method: str, draw: int, preset: str, o: Options) -> Rows:
+    """One policy: trained, or its training resumed; then tried on the stand-in and in its own simulator."""
+    engine, trained_in = _engines(on, method, draw, o)
     policy = train_policy(
-        out / "routes" / run / f"{on}-{method}-{draw}-{preset}",
+        o.out / "routes" / fingerprint(_settings(o)) / f"{on}-{method}-{draw}-{preset}",
         trained_in,
         steps=STEPS,
         preset=_preset(preset),
-        seed=seed + APART * draw,
-        progress=progress,
-        made_by={"simulator": method, "strikes": on, "samples": samples, "draw": draw},
+        seed=o.seed + APART * draw,
+        progress=o.progress,
+        made_by={"simulator": method, "strikes": on, "samples": o.samples, "draw": draw},
     )
     name = method if preset == "fast" else f"{method}-{preset}-preset"
-    reality = standin(on, SHAPE, seed=seed + 1)
+    reality = standin(on, SHAPE, seed=o.seed + 1)
     place = "" if on == REALITIES[0] else f", {on}"
     rows: Rows = []
 
@@ -134,8 +120,8 @@ def _piece(
     for prefix in ("", "in-simulator-"):
         success = []
         for number, route in ROUTES.items():  # no route's scatter depends on another's
-            strike = engine_strike(engine) if prefix else standin_strike(reality, seed=seed + 100 * draw)
-            rates = run_trials(policy, strike, engine.scene, route, trials=TRIALS, seed=seed + 1000 * draw).rates()
+            strike = engine_strike(engine) if prefix else standin_strike(reality, seed=o.seed + 100 * draw)
+            rates = run_trials(policy, strike, engine.scene, route, trials=TRIALS, seed=o.seed + 1000 * draw).rates()
             for metric, rate in (("success-rate", rates.success), ("subgoal-rate", rates.subgoals)):
                 add(f"route-{number}", f"{prefix}{metric}", rate.value)
                 if not prefix:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import torch
 
+from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.identification_speed import PATIENCE, identification_speed
 from carom.bench.planning import SHAPES, hybrid_of, learned
-from carom.bench.results import Results, new_results, summarise
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.core.work import Rows
 from carom.engines.approach import advanced, at_distance, time_to_touch
 from carom.engines.contact_frames import contact_frames
+from carom.engines.contract import Simulator
 from carom.engines.mujoco.collide import Collider
 from carom.hybrid.model import HybridModel
 from carom.hybrid.simulator import HybridSimulator
@@ -37,63 +35,65 @@ TRAINING, TRAINED = 200_000, 20_000  #: transitions of a training: that seconds 
 LONG_ENOUGH = 3.0  #: [s] that a rate is measured over, at least
 
 
-def run(
-    *, draws: int | None, samples: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
-    """Every shape and batch size, each draw with other strikes."""
-    draws, samples = draws or 3, samples or 60_000
-    settings = {"draws": draws, "samples": samples, "seed": seed, "threads": threads, "counts": COUNTS}
-    pieces = Checkpoint(out / "speed.jsonl", settings)
-    work = [
-        (f"{shape}/{draw}", partial(_shape, shape, draw, samples, out, seed, threads, progress))
-        for shape in SHAPES
-        for draw in range(draws)
+def _work(o: Options) -> Work:
+    """Every shape and batch size, each draw with other strikes; identifications; trainings."""
+    shapes = [(f"{shape}/{draw}", partial(_shape, shape, draw, o)) for shape in SHAPES for draw in range(o.draws)]
+    found = [
+        (f"identification/{i}/{RECIPE}", partial(_identification, o.seed + i, o.threads))
+        for i in range(IDENTIFICATIONS)
     ]
-    work += [
-        (f"identification/{i}/{RECIPE}", partial(_identification, seed + i, threads)) for i in range(IDENTIFICATIONS)
-    ]
-    if find_spec("stable_baselines3") is not None:  # policies are an extra
-        work += [
-            (f"training/{draw}", partial(_training, draw, samples, out, seed, threads, progress))
-            for draw in range(draws)
-        ]
-    values, seconds = run_pieces(pieces, work, progress)
-    return new_results(
-        "speed",
-        command=f"carom bench speed --draws {draws} --samples {samples}",
-        rows=summarise(values),
-        seconds=seconds,
-        notes=(
-            "Strikes from 2 cm before contact to rest, all cores; ratios are of the same run. mujoco: mujoco.batch, a "
-            "step of 1 ms, strikes dropped from the batch as they come to rest. hybrid: learned impact and slider; "
-            "hybrid-mujoco: learned impact, MuJoCo finds the contact and slides.",
-            f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
-            "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines, "
-            "infos and new episodes included.",
-            f"training: SAC with the preset `fast`, {TRAINING:,} transitions, from {TRAINED:,} measured in each "
-            "engine, one after the other. engine: the strikes; rules: the rest of the environment; updates: torch "
-            "within SB3; rest: SB3 itself, and checkpoints.",
-            "identification: friction, stiffness, damping and inertia from 8 simulated tosses, until Eq. 1 is the same "
-            "(within 2 %): Carom's search, all cores, against plain CMA-ES (cmaes as it comes) over one-thread "
-            f"mujoco.rollout, in the same run. reached: share of runs in which the latter got there; it was stopped at "
-            f"{PATIENCE:.0f} times Carom's time.",
-            "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
-        ),
+    with_policies = find_spec("stable_baselines3") is not None  # an extra
+    trainings = [(f"training/{draw}", partial(_training, draw, o)) for draw in range(o.draws) if with_policies]
+    return [*shapes, *found, *trainings]
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        "Strikes from 2 cm before contact to rest, all cores; ratios are of the same run. mujoco: mujoco.batch, a "
+        "step of 1 ms, strikes dropped from the batch as they come to rest. hybrid: learned impact and slider; "
+        "hybrid-mujoco: learned impact, MuJoCo finds the contact and slides.",
+        f"collision: the blow alone, {COLLISIONS} strikes, from first touch to separation.",
+        "environment: steps of carom/StrikeSegment-v0, N together, same starts and actions in both engines, "
+        "infos and new episodes included.",
+        f"training: SAC with the preset `fast`, {TRAINING:,} transitions, from {TRAINED:,} measured in each "
+        "engine, one after the other. engine: the strikes; rules: the rest of the environment; updates: torch "
+        "within SB3; rest: SB3 itself, and checkpoints.",
+        "identification: friction, stiffness, damping and inertia from 8 simulated tosses, until Eq. 1 is the same "
+        "(within 2 %): Carom's search, all cores, against plain CMA-ES (cmaes as it comes) over one-thread "
+        f"mujoco.rollout, in the same run. reached: share of runs in which the latter got there; it was stopped at "
+        f"{PATIENCE:.0f} times Carom's time.",
+        "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
     )
 
 
-def _training(draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> Rows:
+BENCHMARK = Benchmark(
+    "speed",
+    draws=3,
+    samples=60_000,
+    settings=lambda o: {
+        "draws": o.draws,
+        "samples": o.samples,
+        "seed": o.seed,
+        "threads": o.threads,
+        "counts": COUNTS,
+    },
+    work=_work,
+    notes=_notes,
+)
+
+
+def _training(draw: int, o: Options) -> Rows:
     """Where the time of a training goes."""
     from carom.bench.training_speed import training_seconds
 
-    lesson, recordings = learned(ENVIRONMENT, 0, samples, out, seed, threads, progress)
+    lesson, recordings = learned(o, ENVIRONMENT, 0)
     return training_seconds(
         hybrid_of(lesson, recordings),
         measured=TRAINED,
         whole=TRAINING,
-        seed=seed + draw,
-        threads=threads,
-        progress=progress,
+        seed=o.seed + draw,
+        threads=o.threads,
+        progress=o.progress,
     )
 
 
@@ -111,43 +111,47 @@ def _identification(seed: int, threads: int) -> Rows:
     ]
 
 
-def _shape(shape: str, draw: int, samples: int, out: Path, seed: int, threads: int, progress: Progress) -> Rows:
-    lesson, recordings = learned(shape, 0, samples, out, seed, threads, progress)
-    model = hybrid_of(lesson, recordings)
-    rng = np.random.default_rng([seed, draw, 11])
+def _shape(shape: str, draw: int, o: Options) -> Rows:
+    model = hybrid_of(*learned(o, shape, 0))
+    rng = np.random.default_rng([o.seed, draw, 11])
     rows: Rows = []
 
     def add(setting: str, method: str, metric: str, value: float) -> None:
         rows.append({"setting": setting, "method": method, "metric": metric, "value": value})
 
-    engines = {name: model.simulator(name, threads=threads) for name in ("mujoco", "hybrid-mujoco", "hybrid")}
+    engines = {name: model.simulator(name, threads=o.threads) for name in ("mujoco", "hybrid-mujoco", "hybrid")}
     for count in COUNTS:
         initial = at_distance(model.scene, sample_strikes(model.scene, count, rng), STANDOFF, {})
         rate = {}
         for name, engine in engines.items():
-            engine.rollout(initial[:1], 0.1)  # the first call of anything pays for its caches
-            tries = []
-            for _ in range(3 if count < COUNTS[-1] or name == "hybrid" else 1):
-                start = perf_counter()
-                engine.rollout(initial, HORIZON)
-                tries.append(perf_counter() - start)
-            rate[name] = count / float(np.median(tries))
+            rate[name] = _rate(engine, initial, tries=3 if count < COUNTS[-1] or name == "hybrid" else 1)
             add(f"{shape}, N = {count}", name, "strikes-per-second", rate[name])
             add(f"{shape}, N = {count}", name, "ratio-to-mujoco", rate[name] / rate["mujoco"])
-            progress(f"{shape}: {name}", count, COUNTS[-1])
+            o.progress(f"{shape}: {name}", count, COUNTS[-1])
     strikes = sample_strikes(model.scene, COLLISIONS, rng)
-    for method, value in _collisions(model, strikes, threads).items():
+    for method, value in _collisions(model, strikes, o.threads).items():
         add(f"{shape}, collision", method, "strikes-per-second", value)
     hybrid = engines["hybrid"]
     if isinstance(hybrid, HybridSimulator) and isinstance(hybrid.impact.model, Student):
         for part, share in _shares(hybrid, initial).items():
             add(f"{shape}, N = {COUNTS[-1]}", part, "share", share)
     if shape == ENVIRONMENT and find_spec("stable_baselines3") is not None:  # environments are an extra
-        for count, rate in _environment_steps(model, rng, threads).items():
+        for count, rate in _environment_steps(model, rng, o.threads).items():
             for name, value in rate.items():
                 add(f"environment, N = {count}", name, "steps-per-second", value)
                 add(f"environment, N = {count}", name, "ratio-to-mujoco", value / rate["mujoco"])
     return rows
+
+
+def _rate(engine: Simulator, initial: Strikes, *, tries: int) -> float:
+    """Strikes per second of an engine: the median of some tries."""
+    engine.rollout(initial[:1], 0.1)  # the first call of anything pays for its caches
+    taken = []
+    for _ in range(tries):
+        start = perf_counter()
+        engine.rollout(initial, HORIZON)
+        taken.append(perf_counter() - start)
+    return len(initial) / float(np.median(taken))
 
 
 def _environment_steps(model: HybridModel, rng: np.random.Generator, threads: int) -> dict[int, dict[str, float]]:

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from carom.bench.results import Results, Row, new_results, summarise
+from carom.bench.benchmark import Benchmark, Options, Work
+from carom.bench.results import Row, summarise
 from carom.compare.toss_baselines import BASELINES, PUBLISHED, baseline
 from carom.core.errors import CaromError
-from carom.core.progress import Progress
-from carom.core.work import Checkpoint, Rows, run_pieces
+from carom.core.work import Rows
 from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.tosses.predict import MotionModel, shaken
 from carom.identify.tosses.problem import MotionProblem
@@ -35,51 +33,53 @@ LENGTHS = {"length_scale": 1.0, "gravity": 9.81}  #: lengths and free fall as th
 LEFT = "what is left (fit-8)"
 
 
-def run(
-    *, data: Path | None, draws: int | None, out: Path, seed: int, threads: int, progress: Progress, **_: Any
-) -> Results:
+def _work(o: Options) -> Work:
     """Each draw calibrates with other tosses and predicts a hundred that it has not seen."""
-    if data is None:
-        raise CaromError(
-            "toss needs --data DIR: a folder of recorded tosses (see CONTRIBUTING.md for where to get them)"
-        )
-    draws = draws or 5
-    load = lru_cache(maxsize=1)(lambda: motions_of(read(data))[0])
-    settings = {"draws": draws, "seed": seed, "tested": TESTED, "folder": data.parent.name}
-    pieces = Checkpoint(out / "toss.jsonl", settings)
-    work = [(_key(*job), partial(_piece, *job, load, seed, threads, progress)) for job in jobs(draws)]
-    values, seconds = run_pieces(pieces, work, progress)
-    rows = [*_published(), *summarise(values)]
-    return new_results(
-        "toss",
-        command=f"carom bench toss --data DIR --draws {draws}",
-        rows=rows,
-        seconds=seconds,
-        notes=(
-            "Real recordings: an acrylic cube tossed on a board (DAIRLab, ContactNets; Acosta et al. 2022). Errors are "
-            f"means over {TESTED} unseen tosses of the time mean from 3 samples before the first possible contact; "
-            f"mean and standard deviation over {draws} draws of the tosses that were fitted.",
-            "published-...: fitted to all tosses by others, with other code. mujoco-sysid: mujoco.sysid as it comes, "
-            "started at friction 0.3: of eight variants tried on one draw, starts at MuJoCo's own 1 ended worse. "
-            "mujoco-table-ii: the few-shot paper's eight "
-            f"parameters, by Carom's search. {' and '.join(SLOW)}: first draw only.",
-            "carom-...: edge and face friction, stiffness, damping, inertia, off-centre mass; lengths and free fall "
-            "read off. The cube's mass lies 5 to 7 mm off its middle, and which face that is, is named anew from one "
-            "series of recordings to the next: for an unseen toss it is inferred from its flight alone, and of "
-            "simulations with each side and several starts the one counts whose expected error is least.",
-            "The stages of Carom's search and of its predictions were chosen among some fifteen variants while looking "
-            "at errors of unseen tosses of this set, at first of the same draws, in the end of others: expect somewhat "
-            "more on tosses of another set.",
-            f"{LEFT}: one-simulation: the likeliest side and the estimated start alone. The rows below are as that, "
-            "with one thing changed. side-known: the side chosen by the first 0.1 s of contact (not a prediction). "
-            "mass-as-declared, lengths-as-declared: not identified. start-noise: the calibrated MuJoCo against itself, "
-            "starts changed by what flights and resting poses scatter.",
-        ),
+    load = lru_cache(maxsize=1)(lambda: motions_of(read(o.data))[0])
+    return [(_key(*job), partial(_piece, *job, load, o)) for job in jobs(o.draws)]
+
+
+def _notes(o: Options) -> tuple[str, ...]:
+    return (
+        "Real recordings: an acrylic cube tossed on a board (DAIRLab, ContactNets; Acosta et al. 2022). Errors are "
+        f"means over {TESTED} unseen tosses of the time mean from 3 samples before the first possible contact; "
+        f"mean and standard deviation over {o.draws} draws of the tosses that were fitted.",
+        "published-...: fitted to all tosses by others, with other code. mujoco-sysid: mujoco.sysid as it comes, "
+        "started at friction 0.3: of eight variants tried on one draw, starts at MuJoCo's own 1 ended worse. "
+        "mujoco-table-ii: the few-shot paper's eight "
+        f"parameters, by Carom's search. {' and '.join(SLOW)}: first draw only.",
+        "carom-...: edge and face friction, stiffness, damping, inertia, off-centre mass; lengths and free fall "
+        "read off. The cube's mass lies 5 to 7 mm off its middle, and which face that is, is named anew from one "
+        "series of recordings to the next: for an unseen toss it is inferred from its flight alone, and of "
+        "simulations with each side and several starts the one counts whose expected error is least.",
+        "The stages of Carom's search and of its predictions were chosen among some fifteen variants while looking "
+        "at errors of unseen tosses of this set, at first of the same draws, in the end of others: expect somewhat "
+        "more on tosses of another set.",
+        f"{LEFT}: one-simulation: the likeliest side and the estimated start alone. The rows below are as that, "
+        "with one thing changed. side-known: the side chosen by the first 0.1 s of contact (not a prediction). "
+        "mass-as-declared, lengths-as-declared: not identified. start-noise: the calibrated MuJoCo against itself, "
+        "starts changed by what flights and resting poses scatter.",
     )
 
 
+BENCHMARK = Benchmark(
+    "toss",
+    draws=5,
+    data="a folder of recorded tosses",
+    settings=lambda o: {
+        "draws": o.draws,
+        "seed": o.seed,
+        "tested": TESTED,
+        "folder": o.data.parent.name,
+    },
+    work=_work,
+    notes=_notes,
+    rows=lambda values: (*_published(), *summarise(values)),
+)
+
+
 def _key(fit: int, draw: int, name: str) -> str:
-    """Of a piece; what Carom's search found is kept by the search's recipe."""
+    """The key of a piece; what Carom's search found is kept by the search's recipe."""
     return f"{fit}/{draw}/{name}" + ("" if name in BASELINES else f"/{RECIPE}")
 
 
@@ -99,62 +99,66 @@ def jobs(draws: int) -> list[tuple[int, int, str]]:
 
 
 def _published() -> list[Row]:
-    rows = []
-    for fit in FITS:
-        for one in PUBLISHED:
-            name = f"published-{one.simulator.lower()}"
-            rows.append(Row(f"fit-{fit}", name, "position-error-percent", one.position, float("nan"), 1))
-            rows.append(Row(f"fit-{fit}", name, "rotation-error-deg", one.rotation, float("nan"), 1))
-    return rows
+    """What others report; they fitted all tosses, so it stands in both columns."""
+    return [
+        Row(f"fit-{fit}", f"published-{one.simulator.lower()}", metric, value, float("nan"), 1)
+        for fit in FITS
+        for one in PUBLISHED
+        for metric, value in (("position-error-percent", one.position), ("rotation-error-deg", one.rotation))
+    ]
 
 
-def _piece(
-    fit: int, draw: int, name: str, load: Callable[[], Motions], seed: int, threads: int, progress: Progress
-) -> Rows:
+def _error_rows(setting: str, method: str, measured: Motions, motion: FreeMotion) -> Rows:
+    position, angle = trajectory_errors(measured, motion)
+    found = {"position-error-percent": 100 * position, "rotation-error-deg": np.degrees(angle)}
+    return [
+        {"setting": setting, "method": method, "metric": metric, "value": float(value.mean())}
+        for metric, value in found.items()
+    ]
+
+
+def _piece(fit: int, draw: int, name: str, load: Callable[[], Motions], o: Options) -> Rows:
     every = load()
-    order = np.random.default_rng([seed, draw]).permutation(len(every))
+    order = np.random.default_rng([o.seed, draw]).permutation(len(every))
     if len(order) < fit + 10:
         raise CaromError(f"toss: {len(order)} tosses are too few to fit {fit} and test on others")
     train, test = every[order[:fit]], every[order[fit : fit + TESTED]]
-    rows: Rows = []
-
-    def add(setting: str, method: str, motion: FreeMotion) -> None:
-        position, angle = trajectory_errors(test, motion)
-        for metric, value in (("position-error-percent", 100 * position), ("rotation-error-deg", np.degrees(angle))):
-            rows.append({"setting": setting, "method": method, "metric": metric, "value": float(value.mean())})
-
+    setting = f"fit-{fit}"
     if name in BASELINES:
-        add(f"fit-{fit}", name, baseline(name, train, seed=seed + draw)(test))
-        return rows
+        return _error_rows(setting, name, test, baseline(name, train, seed=o.seed + draw)(test))
     fixed = {"mass-as-declared": BODY, "lengths-as-declared": LENGTHS}.get(name)
-    method = name.removeprefix("carom-") if name.startswith("carom-") else "cma"
-    names = TABLE_II if name == "mujoco-table-ii" else default_names(train)
     _, model = identify_motions(
         train,
-        names=names,
+        how=How(name.removeprefix("carom-") if name.startswith("carom-") else "cma"),
+        names=TABLE_II if name == "mujoco-table-ii" else default_names(train),
         fixed=fixed,
-        how=How(method),
-        seed=seed + draw,
-        threads=threads,
-        progress=partial(progress, f"toss: {name}, {fit} tosses, draw {draw + 1}"),
+        seed=o.seed + draw,
+        threads=o.threads,
+        progress=partial(o.progress, f"toss: {name}, {fit} tosses, draw {draw + 1}"),
     )
     if fixed:
-        add(LEFT, name, model.simulate(test, threads=threads))
-        return rows
-    predicted = model.predict(test, threads=threads)
-    add(f"fit-{fit}", name, predicted)
+        return _error_rows(LEFT, name, test, model.simulate(test, threads=o.threads))
+    predicted = model.predict(test, threads=o.threads)
+    rows = _error_rows(setting, name, test, predicted)
     if name == "carom-cma" and fit == max(FITS):
-        add(LEFT, "carom-cma", predicted)
-        add(LEFT, "one-simulation", model.simulate(test, threads=threads))
-        add(LEFT, "side-known", _side_known(model, test, threads))
-        noise = np.random.default_rng([seed, draw, 5]).normal(size=(len(test), 1, 9))
-        noisy = replace(test, starts=shaken(test.starts, noise))
-        likely = test if model.sides is None else test.with_sides(model.sides.likeliest(test))
-        add_self(rows, likely, model, noisy, threads)
+        rows += _error_rows(LEFT, "carom-cma", test, predicted)
+        rows += _what_is_left(model, test, draw, o)
     for key in ("friction", "inertia_scale", "com_offset"):
         if name.startswith("carom-") and key in model.values:
-            rows.append({"setting": f"fit-{fit}", "method": name, "metric": key, "value": model.values[key]})
+            rows.append({"setting": setting, "method": name, "metric": key, "value": model.values[key]})
     return rows
+
+
+def _what_is_left(model: MotionModel, test: Motions, draw: int, o: Options) -> Rows:
+    """Errors of one simulation; with the side known; and of the calibrated MuJoCo against itself with other starts."""
+    noise = np.random.default_rng([o.seed, draw, 5]).normal(size=(len(test), 1, 9))
+    noisy = replace(test, starts=shaken(test.starts, noise))
+    likely = test if model.sides is None else test.with_sides(model.sides.likeliest(test))
+    return [
+        *_error_rows(LEFT, "one-simulation", test, model.simulate(test, threads=o.threads)),
+        *_error_rows(LEFT, "side-known", test, _side_known(model, test, o.threads)),
+        *_error_rows(LEFT, "start-noise", *_against_itself(likely, model, noisy, o.threads)),
+    ]
 
 
 def _side_known(model: MotionModel, test: Motions, threads: int) -> FreeMotion:
@@ -166,8 +170,8 @@ def _side_known(model: MotionModel, test: Motions, threads: int) -> FreeMotion:
     return problem.with_sides(sides).simulate(unit[None])
 
 
-def add_self(rows: Rows, motions: Motions, model: MotionModel, moved: Motions, threads: int) -> None:
-    """Add how far the calibrated MuJoCo is from itself with other starts."""
+def _against_itself(motions: Motions, model: MotionModel, moved: Motions, threads: int) -> tuple[Motions, FreeMotion]:
+    """The calibrated MuJoCo as if it were measured, and the same with other starts."""
     sides = SIDES[:1].repeat(len(motions), axis=0) if motions.starts.side is None else motions.starts.side
     bare = replace(model, sides=None)
     one = bare.simulate(motions.with_sides(sides), threads=threads)
@@ -176,6 +180,4 @@ def add_self(rows: Rows, motions: Motions, model: MotionModel, moved: Motions, t
     measured = replace(
         motions, position=np.where(seen, one.position, np.nan), quaternion=np.where(seen, one.quaternion, np.nan)
     )
-    position, angle = trajectory_errors(measured, other)
-    for metric, value in (("position-error-percent", 100 * position), ("rotation-error-deg", np.degrees(angle))):
-        rows.append({"setting": LEFT, "method": "start-noise", "metric": metric, "value": float(value.mean())})
+    return measured, other

@@ -82,7 +82,7 @@ def bench(
 ) -> None:
     """Run a benchmark: prints a table and writes benchmarks/results/NAME.json. Resumes after a kill."""
     from carom.bench import run_benchmark
-    from carom.bench.results import metrics_of, rich_table
+    from carom.bench.tables import rich_tables
 
     printer = Out(json_file)
     with bar() as progress:
@@ -91,6 +91,6 @@ def bench(
         )
     path = found.write(results / f"{name}.json")
     printer.write(json.loads(path.read_text()))
-    for metric in metrics_of(found):
-        printer.console.print(rich_table(found, metric=metric))
+    for table in rich_tables(found):
+        printer.console.print(table)
     errors.print(f"wrote {path}")

@@ -13,13 +13,14 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from carom.core.errors import CaromError
-from carom.report.style import BLUE, GREY, INK, ORANGE, PURPLE, SOFT, faint, styled
+from carom.report.from_above import distances, error, from_above, statement, with_controls
+from carom.report.style import BLUE, GREY, INK, ORANGE, PURPLE, faint
 from carom.state import Array, rotate, wrap_angle
 
 MOST_FRAMES = 40  #: of an animation; more would make the page heavy and show nothing new
+GHOSTS = 5  #: outlines that a planned motion leaves on its way
 PATH_POINTS = 200  #: of a path that is drawn; longer ones are thinned
 DIGITS = 5  #: decimals of a coordinate [m]: a hundredth of a millimetre, below any pixel
-PLOT_WIDTH = 900.0  #: of the axes on the report's page [px], to choose the height
 
 
 def planned_strike(
@@ -32,14 +33,13 @@ def planned_strike(
     striker_velocity_world: ArrayLike,
     *,
     names: Sequence[str] | None = None,
-    ghosts: int = 5,
 ) -> Any:
     """One strike from above: where the block lay, was wanted, was planned to go, and where it went.
 
     `outline` [V, 2] is in the block's frame [m]. Poses are (x, y, yaw) of that frame in the world [m, m, rad]:
     `start_pose` [3], `wanted_pose` [3], `planned` [T, 3] over time, and one array [T, 3] per execution in `outcomes`,
     each of its own length; [1, 3] if only the last pose is known; none before the strike. `contact_point_world` [2] is
-    in m, `striker_velocity_world` [2] in m/s. `names` are those of the outcomes. The planned motion leaves `ghosts`
+    in m, `striker_velocity_world` [2] in m/s. `names` are those of the outcomes. The planned motion leaves
     outlines on its way. Rows that are not finite are gaps; an outcome that ends in one has no error, and the title
     says so. A short line from the frame's origin along its x tells how a symmetric block is turned.
     """
@@ -54,7 +54,7 @@ def planned_strike(
         raise CaromError(f"names: expected one for each of the {len(runs)} outcomes, got {len(labels)}")
     ends = np.array([run[-1] for run in runs]).reshape(-1, 3)
     figure = go.Figure(_start(shape, start))
-    along = [_placed(shape, pose) for pose in _on_the_way(plan, _radius(shape), ghosts)]
+    along = [_placed(shape, pose) for pose in _on_the_way(plan, _radius(shape), GHOSTS)]
     figure.add_trace(_lines(_joined(along), "planned", faint(ORANGE), width=1, legend=False))
     figure.add_trace(_path([plan], "planned", ORANGE))
     figure.add_trace(_lines(_placed(shape, plan[-1]), "planned", ORANGE))
@@ -66,7 +66,7 @@ def planned_strike(
         figure.add_trace(_end_points(ends, wanted, labels, repeats))
     figure.add_trace(_wanted(shape, wanted))
     figure.add_trace(_strike(contact, velocity, _radius(shape)))
-    return _from_above(figure, _statement(wanted, plan[-1], ends))
+    return from_above(figure, statement(wanted, plan[-1], ends))
 
 
 def strike_animation(
@@ -110,8 +110,8 @@ def strike_animation(
     ]
     everywhere = [_placed(shape, pose) for pose in (start, wanted, *plan[chosen], *done[chosen])]
     points = np.vstack(everywhere if tool is None else [*everywhere, tool[chosen]])
-    _from_above(figure, _statement(wanted, plan[-1], done[-1:]), points=points, below=100)
-    return _with_controls(figure, clock[chosen], 1000.0 * play_seconds / len(chosen))
+    from_above(figure, statement(wanted, plan[-1], done[-1:]), points=points, below=100)
+    return with_controls(figure, clock[chosen], 1000.0 * play_seconds / len(chosen))
 
 
 def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], *, least: int = 1) -> Array:
@@ -227,7 +227,7 @@ def _end_points(ends: Array, wanted: Array, labels: Sequence[str], group: str) -
         legendgroup=group,
         showlegend=False,
         marker={"size": 6, "color": INK},
-        text=[f"{label}<br>{_error(*off)}" for label, off in zip(labels, _off(ends, wanted), strict=True)],
+        text=[f"{label}<br>{error(*off)}" for label, off in zip(labels, distances(ends, wanted), strict=True)],
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -245,83 +245,3 @@ def _strike(contact: Array, velocity: Array, radius: float) -> Any:
         marker={"symbol": "arrow", "angleref": "previous", "size": [0, 13], "color": PURPLE, "opacity": 1},
         hoverinfo="skip",
     )
-
-
-def _off(poses: Array, wanted: Array) -> Array:
-    """How far poses [N, 3] are from the wanted one, [N, 2]: distance [m], signed angle in (-pi, pi] [rad]."""
-    return np.column_stack([np.linalg.norm(poses[:, :2] - wanted[:2], axis=1), wrap_angle(poses[:, 2] - wanted[2])])
-
-
-def _error(distance: float, angle: float) -> str:
-    """An error [m, rad] in the units one reads it in."""
-    if not np.isfinite(distance + angle):
-        return "final pose unknown"
-    degrees = round(float(np.degrees(angle)), 1) + 0.0  # no minus zero
-    return f"position error {1e3 * distance:.1f} mm, yaw error {degrees:+.1f}°"
-
-
-def _statement(wanted: Array, planned: Array, executed: Array) -> str:
-    """The title: the errors of what was executed [N, 3], and below them the plan's own."""
-    plan = f"Planned: {_error(*_off(planned[None], wanted)[0])}"
-    off = _off(executed, wanted)
-    known = np.abs(off[np.isfinite(off).all(axis=1)])
-    if not len(off):
-        said = "Not executed yet"
-    elif len(off) == 1 or not len(known):
-        said = f"Executed: {_error(*off[0])}"
-    else:
-        (distance, angle), (far, wide) = known.mean(axis=0), known.max(axis=0)
-        said = (
-            f"Executed {len(off)} times, mean (largest) error: position {1e3 * distance:.1f} mm ({1e3 * far:.1f}), "
-            f"yaw {np.degrees(angle):.1f}° ({np.degrees(wide):.1f})"
-        )
-        if len(known) < len(off):
-            plan = f"{len(off) - len(known)} of {len(off)} without a final pose. {plan}"
-    return f"<b>{said}</b><br>{plan}"
-
-
-def _from_above(figure: Any, title: str, *, points: Array | None = None, below: int = 0) -> Any:
-    """The common look, equal axes, and a height that suits what is drawn; the range is fixed to `points`, if given."""
-    drawn = (
-        points if points is not None else np.vstack([np.column_stack([t.x, t.y]) for t in figure.data]).astype(float)
-    )
-    low, high = np.nanmin(drawn, axis=0), np.nanmax(drawn, axis=0)
-    air = 0.06 * max(float((high - low).max()), 1e-3)
-    low, high = low - air, high + air
-    margin = {"l": 70, "r": 20, "t": 104, "b": 50 + below}
-    axes = float(np.clip(PLOT_WIDTH * (high[1] - low[1]) / (high[0] - low[0]), 280.0, 560.0))
-    styled(figure, round(axes) + margin["t"] + margin["b"], margin=margin, legend_y=1)
-    left = {"x": 0, "xref": "paper", "xanchor": "left", "xshift": -50, "align": "left"}
-    above = {"y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 56}  # the legend: two rows on a narrow page
-    figure.add_annotation(text=title, font={"size": 12, "color": SOFT}, showarrow=False, **left, **above)
-    figure.update_xaxes(title_text="x in the world [m]", zeroline=False, range=[low[0], high[0]])
-    return figure.update_yaxes(
-        title_text="y in the world [m]", zeroline=False, range=[low[1], high[1]], scaleanchor="x", scaleratio=1
-    )
-
-
-def _with_controls(figure: Any, time: Array, duration: float) -> Any:
-    """Play, pause, and a slider with the time [s]; a frame lasts `duration` [ms]."""
-
-    def step(wait: float) -> dict[str, Any]:
-        frame = {"duration": wait, "redraw": False}
-        return {"frame": frame, "transition": {"duration": 0}, "mode": "immediate", "fromcurrent": True}
-
-    play = {"label": "Play", "method": "animate", "args": [None, step(round(duration))]}
-    pause = {"label": "Pause", "method": "animate", "args": [[None], step(0)]}
-    steps = [
-        {"label": f"{t:.3f}", "method": "animate", "args": [[str(number)], step(0)]} for number, t in enumerate(time)
-    ]
-    below = {"yanchor": "top", "y": 0}
-    buttons = {
-        "buttons": [play, pause],
-        "type": "buttons",
-        "direction": "left",
-        "showactive": False,
-        "bgcolor": "white",
-    }
-    right = {"x": 1, "xanchor": "right", "pad": {"t": 44}, "bordercolor": GREY}
-    slider = {"steps": steps, "active": len(steps) - 1, "transition": {"duration": 0}, "x": 0, "len": 1}
-    look = {"pad": {"t": 58, "b": 10}, "font": {"size": 11, "color": SOFT}, "bordercolor": GREY, "tickcolor": GREY}
-    now = {"currentvalue": {"prefix": "time ", "suffix": " s", "font": {"size": 13}}}
-    return figure.update_layout(updatemenus=[below | buttons | right], sliders=[below | slider | look | now])

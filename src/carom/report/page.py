@@ -11,13 +11,13 @@ True
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, final
 
+from carom.core.artefacts import write_text
 from carom.core.errors import CaromError
 
 
@@ -67,10 +67,7 @@ def write_report(path: Path, sections: Sequence[Section], *, title: str, subtitl
     if not path.name or path.is_dir():
         raise CaromError(f"report: expected the name of an HTML file to write, got the folder {path}")
     html = render(sections, title=title, subtitle=subtitle)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(html, encoding="utf-8")
-    os.replace(part, path)
+    write_text(path, html)
     return path
 
 

@@ -1,0 +1,68 @@
+"""What a benchmark is, and the one way to run it: pieces that survive a kill, then rows, notes and a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from carom.bench.results import Results, Row, new_results, summarise
+from carom.core.errors import CaromError
+from carom.core.progress import Progress, silent
+from carom.core.work import Checkpoint, Rows, run_pieces
+
+Work = Sequence[tuple[str, Callable[[], Rows]]]  #: key of each piece, and what to run for it
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a benchmark is run with."""
+
+    out: Path  #: folder for models and finished pieces
+    draws: int
+    samples: int = 0  #: simulated impacts per teacher, where base models are made
+    data: Path = Path()  #: folder of real recordings, where they are needed
+    seed: int = 0
+    threads: int = 0
+    progress: Progress = silent
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark: the options that it takes, its pieces of work, and what to say about the results."""
+
+    name: str
+    draws: int  #: default of `--draws`
+    settings: Callable[[Options], Mapping[str, Any]]  #: what the pieces depend on, beside their keys
+    work: Callable[[Options], Work]
+    notes: Callable[[Options], Sequence[str]]
+    samples: int | None = None  #: default of `--samples`; None: the option is refused
+    data: str = ""  #: what the folder of `--data` has to hold; empty: the option is refused
+    rows: Callable[[Rows], Sequence[Row]] = summarise
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The options that are this benchmark's own, as the command line spells them."""
+        samples = () if self.samples is None else ("--samples",)
+        return (*(("--data",) if self.data else ()), "--draws", *samples)
+
+    def options(self, *, data: Path | None, draws: int | None, samples: int | None, **common: Any) -> Options:
+        """The options of a run: defaults where None, an error for an option that would have no effect."""
+        if data is not None and not self.data:
+            raise CaromError(f"bench {self.name} takes no --data; it takes {', '.join(self.takes)}")
+        if samples is not None and self.samples is None:
+            raise CaromError(f"bench {self.name} takes no --samples; it takes {', '.join(self.takes)}")
+        if data is None and self.data:
+            raise CaromError(f"{self.name} needs --data DIR: {self.data} (see CONTRIBUTING.md for where to get them)")
+        return Options(draws=draws or self.draws, samples=samples or self.samples or 0, data=data or Path(), **common)
+
+    def run(self, options: Options) -> Results:
+        """Do what is not done yet; the results are the same as those of a run without a break."""
+        pieces = Checkpoint(options.out / f"{self.name}.jsonl", self.settings(options))
+        values, seconds = run_pieces(pieces, self.work(options), options.progress)
+        given = {"--data": "DIR", "--draws": options.draws, "--samples": options.samples}
+        command = " ".join(["carom bench", self.name, *(f"{name} {given[name]}" for name in self.takes)])
+        return new_results(
+            self.name, command=command, rows=self.rows(values), seconds=seconds, notes=self.notes(options)
+        )

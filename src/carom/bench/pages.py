@@ -1,0 +1,88 @@
+"""Tables of results in README.md and docs/benchmarks.md, between markers `<!-- bench:NAME:start -->` and `:end`.
+
+`python -m carom.bench.pages` (or `make docs`) writes them from `benchmarks/results/`; `--check` only says which differ.
+The block `summary` is the README's one table; every other block is called like its results file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from carom.bench.results import FOLDER, read
+from carom.bench.summary import summary
+from carom.bench.tables import markdown_table
+from carom.core.artefacts import write_text
+from carom.core.errors import CaromError
+
+PAGES = (Path("README.md"), Path("docs/benchmarks.md"))
+MISSING = "_not run yet_"
+_BLOCK = re.compile(r"<!-- bench:(?P<name>[\w-]+):start -->\n(?P<body>.*?)<!-- bench:(?P=name):end -->", re.DOTALL)
+
+
+def block(name: str, folder: Path) -> str:
+    """What stands between the markers of this name."""
+    if name == "summary":
+        return summary(folder)
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return MISSING + "\n"
+    results = read(path)
+    software = ", ".join(f"{k} {v}" for k, v in results.versions.items())
+    machine = f"{results.machine.get('cpu', '?')}, {results.machine.get('cores', '?')} cores"
+    lines = [markdown_table(results), *(f"{note}\n" for note in results.notes)]
+    lines.append(f"`{results.command}`: {_duration(results.seconds)} on {machine}; {software}.\n")
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
+    """A page's text with its tables made anew from the results in `folder`, and the names of those that differed."""
+    starts, found = re.findall(r"<!-- bench:([\w-]+):start -->", text), [m["name"] for m in _BLOCK.finditer(text)]
+    broken = [name for name in starts if name not in found]
+    if broken:
+        raise CaromError(f"'<!-- bench:{broken[0]}:start -->' has no matching '<!-- bench:{broken[0]}:end -->'")
+    stale = []
+
+    def replacement(match: re.Match[str]) -> str:
+        body = block(match["name"], folder)
+        if match["body"] != body:
+            stale.append(match["name"])
+        return f"<!-- bench:{match['name']}:start -->\n{body}<!-- bench:{match['name']}:end -->"
+
+    return _BLOCK.sub(replacement, text), stale
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the tables of README.md and docs/benchmarks.md from the results files."""
+    parser = argparse.ArgumentParser(prog="python -m carom.bench.pages", description=main.__doc__)
+    parser.add_argument("pages", type=Path, nargs="*", help="pages with markers")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a table differs")
+    options = parser.parse_args(arguments)
+    differ = False
+    for page in options.pages or PAGES:
+        try:
+            text, stale = refreshed(page.read_text(encoding="utf-8"), options.results)
+        except (CaromError, OSError) as error:
+            print(f"error: {page}: {error}", file=sys.stderr)
+            return 2
+        if stale and not options.check:
+            write_text(page, text)
+        if stale:
+            verb = "differ from" if options.check else "made anew from"
+            print(f"{page}: tables {verb} {options.results}: {', '.join(stale)}", file=sys.stderr)
+        differ |= bool(stale)
+    return 1 if differ and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
