@@ -7,11 +7,11 @@ import sys
 
 import mujoco
 import pytest
+from free_recordings import TRUTH, tosses_folder
 
 from carom.cli import main
 from carom.identify.tosses import search as motion_search
 from carom.identify.tosses.search import Budget
-from free_recordings import TRUTH, tosses_folder
 
 
 @pytest.fixture(scope="module")

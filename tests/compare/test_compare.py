@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from carom.recipes.evaluate import evaluate_folders, paper_base
 
 from carom.compare import METHODS, Lesson, compare
 from carom.compare.baselines import Rigid
 from carom.core.errors import CaromError
 from carom.learn import distill
 from carom.reality import Effects, sample_commands, standin
-from carom.recipes.evaluate import evaluate_folders, paper_base
 from carom.recipes.strikes import usable_impacts
 from carom.recordings import read, scene_of
 

@@ -81,7 +81,9 @@ def test_a_slip_that_cannot_be_held_turns_round():
 
 
 def test_bodies_that_do_not_approach_get_no_impulse():
-    impulse = routh_impulse(np.array([[0.3, 0.0], [0.3, 0.2]]), np.tile(np.eye(2), (2, 1, 1)), friction=1, restitution=1)
+    impulse = routh_impulse(
+        np.array([[0.3, 0.0], [0.3, 0.2]]), np.tile(np.eye(2), (2, 1, 1)), friction=1, restitution=1
+    )
     np.testing.assert_array_equal(impulse, 0.0)
     assert routh_impulse(np.zeros((0, 2)), np.zeros((0, 2, 2)), friction=1, restitution=1).shape == (0, 2)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 
 from carom.core.errors import CaromError
 from carom.identify.result import read as read_parameters
@@ -17,7 +18,6 @@ from carom.reality import sample_commands, standin
 from carom.recipes.tosses import facts, identify_free, is_free, parameter_names, write_calibrated
 from carom.recordings import read
 from carom.scenes.free import TABLE_II
-from free_recordings import TRUTH, toss
 
 NAMES = ("friction", "inertia_scale")
 CONTACT = {name: TRUTH[name] for name in ("stiffness", "damping")}

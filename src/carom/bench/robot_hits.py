@@ -17,8 +17,8 @@ from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.core.work import Checkpoint, Rows, run_pieces
 from carom.engines.contract import Simulator
-from carom.recipes.evaluate import make_bases, paper_base
-from carom.recipes.strikes import fixed_by_slides, usable_impacts
+from carom.recipes.bases import make_bases, paper_base
+from carom.recipes.strikes import fixed_by_slides, held_by, slides_of, usable_impacts
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.formats.header import HEADER_NAME
 from carom.state import Impacts
@@ -102,8 +102,8 @@ def _motion(
     bases = make_bases(scene_of(recordings), out / "models" / f"robot-hits-{name}", samples, seed, threads, progress)
     train, test = _split(impacts, seed, draw)
     learned_from = first_of(recordings, train)
-    fixed = fixed_by_slides(learned_from)
-    lesson = Lesson(bases[0].scene, train, bases, None, fixed, seed + draw)
+    slides = slides_of(learned_from)
+    lesson = Lesson(bases[0].scene, train, bases, None, held_by(slides), seed + draw, slides)
     ends = recorded_ends(recordings, test)
     engines: dict[str, Simulator] = {
         "mujoco": mujoco_simulator(lesson, threads=threads),

@@ -21,7 +21,7 @@ from carom.envs.batch import engine_strike
 from carom.envs.routes import ROUTES
 from carom.hybrid.draws import draws_of
 from carom.reality import standin
-from carom.recipes.policies import APART, DRAWS, SHAPE, standin_strike, train_policy
+from carom.recipes.policies import APART, DRAWS, SHAPE, LearnerOptions, standin_strike, train_policy
 from carom.train import Preset, preset_of, run_trials
 
 #: stand-ins on which policies are tried: the hard one, whose rows are called by the route alone, and easier ones
@@ -117,8 +117,7 @@ def _piece(
     policy = train_policy(
         out / "routes" / run / f"{on}-{method}-{draw}-{preset}",
         trained_in,
-        steps=STEPS,
-        preset=_preset(preset),
+        learner=LearnerOptions(steps=STEPS, preset=_preset(preset)),
         seed=seed + APART * draw,
         progress=progress,
         made_by={"simulator": method, "strikes": on, "samples": samples, "draw": draw},
