@@ -1,30 +1,41 @@
 """From ten strikes to a corrected impact model, in Python. Run: python examples/ten_strikes.py [FOLDER]
 
-Without a folder of recordings, a stand-in reality is struck. A real run would distil 100,000 impacts, not 4,096.
+Without a folder of recordings, a stand-in reality is struck. These are the steps of `carom distill`, `carom adapt` and
+`carom predict`; a real run would distil 100,000 impacts, not 4,096.
 """
 
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from carom import recipes
 from carom.compare import relative_error, summary
-from carom.learn import adapt, distill
 from carom.reality import sample_commands, standin
-from carom.recordings import read, scene_of, strike_impacts
+from carom.recordings import read, strike_impacts, write
 
 
 def main(folder: Path, out: Path) -> dict[str, float]:
-    recordings = read(folder)
-    impacts, skipped = strike_impacts(recordings)  # S_pre and S_post of each strike, and what could not be used
-    train, test = impacts[np.arange(10)], impacts[np.arange(10, len(impacts))]
-    bases = distill(scene_of(recordings), out, samples=4096, teachers=["compliant"], steps=500).bases
-    model = adapt(bases, train)
-    prediction = model.predict(test.strikes)  # from what was recorded before contact
-    result = summary(relative_error(prediction.post, test.post, model.scene.gyration_radius))
-    print(f"{len(train)} strikes to learn from, {len(test)} predicted, {len(skipped)} left out: {result}")
+    train, test = split(folder, out, count=10)
+    training = recipes.DistillOptions(steps=500)
+    recipes.distill(train, out / "base", samples=4096, teachers=["compliant"], training=training)
+    model = recipes.adapt(out / "base", train, out / "model").model
+    predicted = recipes.predict(out / "model", test).predictions  # from what was recorded before contact
+    measured, _ = strike_impacts(read(test))
+    post = [predicted[name]["post"] for name in measured.names]
+    result = summary(relative_error(post, measured.post, model.scene.gyration_radius))
+    print(f"10 strikes to learn from, {len(post)} predicted: {result}")
     return result
+
+
+def split(folder: Path, out: Path, *, count: int) -> tuple[Path, Path]:
+    """The first recordings of a folder and the others, as folders of their own."""
+    recordings = read(folder)
+    for name, part in (("train", recordings.trajectories[:count]), ("test", recordings.trajectories[count:])):
+        write(out / name, replace(recordings, trajectories=part))
+    return out / "train", out / "test"
 
 
 if __name__ == "__main__":
@@ -36,4 +47,4 @@ if __name__ == "__main__":
             reality = standin("nylon-low", "square", seed=0)
             commands = sample_commands(reality.shape, 40, np.random.default_rng(0))
             strikes = reality.execute(commands, place / "strikes", seed=0)
-        main(strikes, place / "model")
+        main(strikes, place)

@@ -127,6 +127,30 @@ def test_identify_writes_parameters_with_units(lab, tmp_path):
     assert 0.15 < found["slides"]["friction"] < 0.3  # the stand-in's ground is 0.22
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--fit", 3), "--parameters, --fix, --fit, --refine-starts are for free bodies"),
+        (("--fit", 0), "are for free bodies"),
+        (("--refine-starts",), "are for free bodies"),
+        (("--model", "base"), "--model is for --method gradient, asked for cma"),
+        (("--method", "mjx", "--threads", 2), "--threads is for engines that search"),
+    ],
+)
+def test_options_that_mean_nothing_for_strikes_are_refused(lab, options, message):
+    code, out, err = carom("identify", lab / "strikes", *options)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert not out
+
+
+def test_a_robots_base_without_an_export_is_refused(lab):
+    code, _, err = carom("plan", lab / "model", "--target", 0.1, 0, 0, "--base", 1, 0, 0)
+    assert code == 2
+    assert "--base is for --export" in err
+
+
 def test_check_prints_json_and_table(lab, tmp_path):
     code, out, _ = carom("check", lab / "strikes", "--json", tmp_path / "c.json")
     assert code == 0
@@ -148,6 +172,8 @@ def test_check_prints_json_and_table(lab, tmp_path):
         (["bench", "speeed"], "unknown benchmark 'speeed'"),
         (["bench", "robot-hits"], "needs --data DIR"),
         (["identify", "nowhere"], "no such folder"),
+        (["check", "nowhere", "--seed", "1"], "No such option: --seed"),
+        (["predict", "nomodel", "nowhere", "--seed", "1"], "No such option: --seed"),
         (["fly"], "No such command 'fly'"),
     ],
 )

@@ -83,6 +83,8 @@ def test_a_table_is_printed_with_units_intervals_and_errors(carom, folder):
         (("--parameters", "frction"), "unknown parameter 'frction' (did you mean 'friction'?)"),
         (("--parameters", "stiffness,damping_ratio"), "stiffness and damping are one form of solref"),
         (("--fit", "0"), "--fit must be at least 1, got 0"),
+        (("--model", "base"), "--model and --settle are for strikes; these are recordings of free bodies"),
+        (("--settle", "0.05"), "--model and --settle are for strikes; these are recordings of free bodies"),
         (("--parameters", "mass_scale"), "none of these moves anything"),
     ],
 )

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from carom import recipes
 from carom.compare import METHODS, Lesson, compare
 from carom.compare.baselines import Rigid
 from carom.core.errors import CaromError
 from carom.learn import distill
 from carom.reality import Effects, sample_commands, standin
-from carom.recipes.evaluate import evaluate_folders, paper_base
+from carom.recipes.bases import paper_base
 from carom.recipes.strikes import usable_impacts
 from carom.recordings import read, scene_of
 
@@ -33,18 +34,12 @@ def place(tmp_path_factory):
 
 
 def test_every_method_runs_and_carom_beats_what_knows_nothing(place):
-    result = evaluate_folders(
+    result = recipes.evaluate(
         place / "train",
         place / "test",
-        model=None,
         out=place,
-        samples=4096,
-        count=None,
-        settle=None,
-        seed=0,
-        threads=0,
-        methods=QUICK,
-        progress=quiet,
+        bases=recipes.BaseOptions(samples=4096),
+        comparison=recipes.CompareOptions(methods=QUICK),
     )
     scores = {s.method: s for s in result.scores}
     assert set(scores) == set(QUICK)
@@ -83,16 +78,4 @@ def test_rigid_impact_recovers_a_reality_without_effects(tmp_path):
 
 def test_learning_and_testing_on_the_same_strikes_is_refused(place):
     with pytest.raises(CaromError, match="give --count so that some strikes are left to predict"):
-        evaluate_folders(
-            place / "train",
-            place / "train",
-            model=None,
-            out=place,
-            samples=4096,
-            count=None,
-            settle=None,
-            seed=0,
-            threads=0,
-            methods=["ridge"],
-            progress=quiet,
-        )
+        recipes.evaluate(place / "train", place / "train", out=place, bases=recipes.BaseOptions(samples=4096))

@@ -10,7 +10,7 @@ pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not instal
 from carom.core.errors import CaromError
 from carom.reality import sample_commands, standin
 from carom.recipes import policies
-from carom.recipes.policies import reality_strike, training_engines
+from carom.recipes.policies import EngineOptions, reality_strike, training_engines
 from carom.recordings import read, write
 from carom.state import StrikeCommands, wrap_angle
 
@@ -76,7 +76,7 @@ def test_a_training_is_known_by_all_that_its_model_holds_and_not_by_its_place(
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "networks.safetensors").write_bytes(b"weights")
         (folder / "hybrid.json").write_text(f'{{"friction": {friction}}}')
-        _, made_by = training_engines(tmp_path / name, "hybrid", randomise=False, seed=0, threads=1)
+        _, made_by = training_engines(EngineOptions(tmp_path / name), seed=0, threads=1)
         return str(made_by["digest"])
 
     first = digest("a", 0.2)

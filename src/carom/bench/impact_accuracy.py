@@ -12,7 +12,7 @@ from carom.bench.results import summarise
 from carom.compare import ABLATIONS, METHODS, Lesson, compare
 from carom.core.work import Rows
 from carom.reality import SETTINGS, sample_commands, standin
-from carom.recipes.evaluate import make_bases, paper_base
+from carom.recipes.bases import make_bases, paper_base
 from carom.recipes.strikes import fixed_by_slides, usable_impacts
 from carom.recordings import Recordings, read, scene_of
 from carom.scenes.strike import StrikeScene, builtin

@@ -23,7 +23,7 @@ from carom.envs.render import animation
 from carom.plan import approach, plan_strike, strike_space
 from carom.plan.search import HORIZON
 from carom.reality import standin
-from carom.recipes.plan import executed_motion
+from carom.recipes.plan_page import executed_motion
 from carom.recordings import read
 from carom.report.style import BLUE, INK, ORANGE, PURPLE, SOFT
 from carom.state import Array, rotate, wrap_angle

@@ -15,8 +15,8 @@ from carom.engines.contract import Simulator
 from carom.hybrid.model import HybridModel, make_hybrid
 from carom.plan import StrikeSpace, plan_strike, strike_space
 from carom.reality import sample_commands, standin
-from carom.recipes.evaluate import make_bases
-from carom.recipes.strikes import fixed_by_slides, usable_impacts
+from carom.recipes.bases import make_bases
+from carom.recipes.strikes import held_by, slides_of, usable_impacts
 from carom.recordings import Recordings, read, scene_of
 from carom.state import Array, wrap_angle
 
@@ -72,13 +72,16 @@ def learned(o: Options, shape: str, draw: int, *, setting: str = SHAPE_SETTING) 
     recordings = read(folder)
     scene = table_one(scene_of(recordings), shape)
     bases = make_bases(scene, o.out / "models" / shape, o.samples, o.seed, o.threads, o.progress)
-    fixed = fixed_by_slides(recordings)
-    return Lesson(bases[0].scene, usable_impacts(recordings), bases, None, fixed, o.seed + draw), recordings
+    slides = slides_of(recordings)
+    impacts = usable_impacts(recordings)
+    return Lesson(bases[0].scene, impacts, bases, None, held_by(slides), o.seed + draw, slides), recordings
 
 
 def hybrid_of(lesson: Lesson, recordings: Recordings) -> HybridModel:
     """Carom's hybrid for one repeat."""
-    return make_hybrid(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=lesson.seed)
+    return make_hybrid(
+        lesson.bases, lesson.train, recordings, fixed=lesson.fixed, slides=lesson.slides, seed=lesson.seed
+    )
 
 
 def _engine(method: str, lesson: Lesson, recordings: Recordings, threads: int) -> Simulator:

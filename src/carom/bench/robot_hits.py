@@ -16,8 +16,8 @@ from carom.compare.simulators import hybrid_simulator, mujoco_simulator
 from carom.core.errors import CaromError
 from carom.core.work import Rows
 from carom.engines.contract import Simulator
-from carom.recipes.evaluate import make_bases, paper_base
-from carom.recipes.strikes import fixed_by_slides, usable_impacts
+from carom.recipes.bases import make_bases, paper_base
+from carom.recipes.strikes import fixed_by_slides, held_by, slides_of, usable_impacts
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.formats.header import HEADER_NAME
 from carom.state import Impacts
@@ -105,8 +105,8 @@ def _motion(folder: Path, load: Load, draw: int, o: Options) -> Rows:
     bases = make_bases(scene_of(recordings), place, o.samples, o.seed, o.threads, o.progress)
     train, test = _split(impacts, o.seed, draw)
     learned_from = first_of(recordings, train)
-    fixed = fixed_by_slides(learned_from)
-    lesson = Lesson(bases[0].scene, train, bases, None, fixed, o.seed + draw)
+    slides = slides_of(learned_from)
+    lesson = Lesson(bases[0].scene, train, bases, None, held_by(slides), o.seed + draw, slides)
     ends = recorded_ends(recordings, test)
     engines: dict[str, Simulator] = {
         "mujoco": mujoco_simulator(lesson, threads=o.threads),

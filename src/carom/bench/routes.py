@@ -21,7 +21,7 @@ from carom.envs.routes import ROUTES
 from carom.hybrid.draws import draws_of
 from carom.reality import standin
 from carom.recipes.policies import APART, DRAWS, SHAPE, standin_strike, train_policy
-from carom.train import Preset, preset_of, run_trials
+from carom.train import Preset, Training, preset_of, run_trials
 
 #: stand-ins on which policies are tried: the hard one, whose rows are called by the route alone, and easier ones
 REALITIES = ("nylon-padded", "nylon-low")
@@ -103,9 +103,7 @@ def _piece(on: str, method: str, draw: int, preset: str, o: Options) -> Rows:
     policy = train_policy(
         o.out / "routes" / fingerprint(_settings(o)) / f"{on}-{method}-{draw}-{preset}",
         trained_in,
-        steps=STEPS,
-        preset=_preset(preset),
-        seed=o.seed + APART * draw,
+        training=Training(steps=STEPS, preset=_preset(preset), seed=o.seed + APART * draw),
         progress=o.progress,
         made_by={"simulator": method, "strikes": on, "samples": o.samples, "draw": draw},
     )

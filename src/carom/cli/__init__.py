@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import learn, measure, scale, suggest, use
+from carom.cli import learn, measure, scale, use
 from carom.core.errors import CaromError
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ def _main(version: Annotated[bool, typer.Option("--version", help="print the ver
 for command in (
     learn.check,
     learn.identify,
-    suggest.suggest,
+    learn.suggest,
     scale.scale,
     learn.distill,
     learn.adapt,

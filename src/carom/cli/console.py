@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +18,7 @@ from rich.table import Table
 from carom.core.artefacts import plain
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
+from carom.recipes.result import Result
 
 errors = Console(stderr=True)
 
@@ -27,7 +27,6 @@ Seed = Annotated[int, typer.Option(min=0, help="random seed; the same seed gives
 Threads = Annotated[
     int, typer.Option(min=0, help="threads of the engine; 0: all cores. The result does not depend on it")
 ]
-Teachers = Annotated[str, typer.Option("--teacher", help="what to learn from: mujoco, compliant (analytic), or both")]
 RecordingsArg = Annotated[Path, typer.Argument(help="folder in the recordings format")]
 
 
@@ -38,7 +37,7 @@ class Out:
         self.json_file = json_file
         self.console = Console(stderr=json_file == "-", width=None if sys.stdout.isatty() else 150)
 
-    def table(self, title: str, columns: list[str], rows: list[list[Any]]) -> None:
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         table = Table(title=title, title_justify="left")
         for i, name in enumerate(columns):
             numeric = i > 0 and any(isinstance(row[i], int | float) for row in rows)
@@ -46,6 +45,16 @@ class Out:
         for row in rows:
             table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
         self.console.print(table)
+
+    def show(self, result: Result) -> None:
+        """All of a result: JSON, tables, further lines, and what is wrong with it."""
+        self.write(result.to_dict())
+        for made in result.tables():
+            self.table(made.title, made.columns, made.rows)
+        for note in result.notes():
+            errors.print(note, soft_wrap=True)
+        if (problem := result.problem()) is not None:
+            raise CaromError(problem)
 
     def write(self, result: Any) -> None:
         if self.json_file is None:
@@ -59,6 +68,14 @@ class Out:
         path = Path(self.json_file)
         path.parent.mkdir(parents=True, exist_ok=True)
         atomically(path, lambda file: file.write((text + "\n").encode()))
+
+
+def run(json_file: str | None, recipe: Callable[[Progress], Result]) -> None:
+    """Follow a recipe with a progress bar, and show its result."""
+    printer = Out(json_file)
+    with bar() as progress:
+        result = recipe(progress)
+    printer.show(result)
 
 
 @contextmanager
@@ -76,20 +93,3 @@ def bar() -> Iterator[Progress]:
             progress.update(tasks[what], completed=done, total=total)
 
         yield update
-
-
-def brief(value: Any) -> str:
-    """A value on one line of a table: ranges as low-high, dicts as their names and values."""
-    if isinstance(value, dict):
-        return ", ".join(f"{k} {brief(v)}" for k, v in value.items() if v is not None)
-    if isinstance(value, list):
-        return "-".join(brief(v) for v in value) if len(value) == 2 else ", ".join(brief(v) for v in value)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def extra(module: str) -> Any:
-    """A module that needs the extra `rl`; says what to install if it is missing."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise CaromError(f"policies need further libraries ({error}): pip install 'carom[rl]'") from error

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from carom import recipes
 from carom.bench import NAMES
-from carom.cli.console import Json, Out, Seed, Threads, bar, errors
+from carom.cli.console import Json, Out, Seed, Threads, bar, errors, run
 
 
 def evaluate(
@@ -26,27 +27,20 @@ def evaluate(
     seed: Seed = 0,
 ) -> None:
     """Set all methods side by side: learn from one folder, predict another. Leaves an HTML report."""
-    from carom.recipes.evaluate import evaluate_folders
-
-    printer = Out(json_file)
-    with bar() as progress:
-        result = evaluate_folders(
+    comparison = recipes.CompareOptions(methods.split(",") if methods else None, count, settle)
+    run(
+        json_file,
+        lambda progress: recipes.evaluate(
             train,
             test,
-            model=model,
-            out=out or Path("out/evaluate") / train.resolve().name,
-            samples=samples,
-            count=count,
-            settle=settle,
+            out=out,
+            bases=recipes.BaseOptions(model, samples),
+            comparison=comparison,
             seed=seed,
             threads=threads,
-            methods=methods.split(",") if methods else None,
             progress=progress,
-        )
-    printer.write(result.to_dict())
-    columns = ["method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note"]
-    printer.table(f"{len(result.train)} strikes to learn from, {len(result.test)} to predict", columns, result.table())
-    errors.print(f"report: {result.report}")
+        ),
+    )
 
 
 def demo(
@@ -55,15 +49,7 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Run the main job end to end on a built-in stand-in reality, and leave a report to look at."""
-    from carom.recipes.demo import run_demo
-
-    printer = Out(json_file)
-    with bar() as progress:
-        result = run_demo(out, seed=seed, progress=progress)
-    printer.write(result.to_dict())
-    columns = ["method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note"]
-    printer.table("demo: ten strikes of a stand-in reality to learn from", columns, result.table())
-    errors.print(f"report: {result.report}")
+    run(json_file, lambda progress: recipes.demo(out, seed=seed, progress=progress))
 
 
 def bench(

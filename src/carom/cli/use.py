@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from carom.cli.console import Json, Out, Seed, Threads, bar, brief, errors, extra
+from carom import recipes
+from carom.cli.console import Json, Seed, Threads, run
 from carom.core.errors import CaromError
 
 
@@ -38,47 +39,20 @@ def plan(
     seed: Seed = 0,
 ) -> None:
     """Plan the strike that brings the target to a wanted pose; says so if no single strike can."""
-    from carom.recipes.plan import export_plan, plan_figures, plan_from_model, plan_rows
-    from carom.report import write_report
-
-    printer = Out(json_file)
-    if export is not None and export.exists() and not export.is_dir():
-        raise CaromError(f"--export {export}: expected a folder, or a name for a new one; that is a file")
-    with bar() as progress:
-        found, engine = plan_from_model(
+    search = recipes.SearchOptions(simulator, method, robust, budget, speed, tolerance)
+    run(
+        json_file,
+        lambda progress: recipes.plan(
             model,
             target,
             start=start,
-            engine=simulator,
-            method=method,
-            robust=robust,
-            budget=budget,
-            speed=speed,
-            tolerance=tolerance,
+            search=search,
+            files=recipes.PlanFiles(export, base, report),
             seed=seed,
             threads=threads,
             progress=progress,
-        )
-    printer.write(found.to_dict())
-    printer.table(f"planned strike: {engine.scene.name}", ["what", "value"], plan_rows(found))
-    if report is not None:
-        page = write_report(report, plan_figures(found, engine), title="A planned strike", subtitle=engine.scene.name)
-        errors.print(f"report: {page}")
-    if not found.reachable:
-        x, y, yaw = found.rest
-        errors.print(
-            f"out of reach with one strike, as far as {found.evaluations} tries can tell: "
-            f"the nearest pose is {x:.4f} {y:.4f} {yaw:.3f} "
-            f"({1e3 * found.position_error:.0f} mm and {abs(found.yaw_error):.2f} rad off)",
-            soft_wrap=True,
-        )
-        if export is not None:
-            raise CaromError(
-                f"nothing was exported: plan for a pose within reach, for instance {x:.4f} {y:.4f} {yaw:.3f}"
-            )
-    elif export is not None:
-        for path in export_plan(export, found, engine.scene, base=base):
-            errors.print(f"wrote {path}")
+        ),
+    )
 
 
 def train(
@@ -99,28 +73,19 @@ def train(
     seed: Seed = 0,
 ) -> None:
     """Train a policy that strikes a block along straight segments (section IV-C of CLASH). Resumes after a kill."""
-    policies = extra("carom.recipes.policies")
-    printer = Out(json_file)
-    with bar() as progress:
-        engines, made_by = policies.training_engines(model, simulator, randomise=randomise, seed=seed, threads=threads)
-        policy = policies.train_policy(
+    engine = recipes.EngineOptions(model, simulator, randomise)
+    training = recipes.Training(algo, steps, preset, library, seed)
+    run(
+        json_file,
+        lambda progress: recipes.train(
             out,
-            engines,
-            environment=env,
-            route=route,
-            algo=algo,
-            steps=steps,
-            preset=preset,
-            library=library,
-            seed=seed,
+            engine=engine,
+            task=recipes.TaskOptions(env, route),
+            training=training,
+            threads=threads,
             progress=progress,
-            made_by=made_by,
-        )
-    facts = {"policy": str(out), "environment": policy.environment, "algorithm": policy.algorithm, **policy.made_by}
-    printer.write(facts)
-    shown = {k: v for k, v in facts.items() if k != "settings"}
-    printer.table(f"policy in {out}", ["what", "value"], [[k, brief(v)] for k, v in shown.items()])
-    errors.print(f"next: carom rollout {out} --on nylon-low --routes 1 2 3")
+        ),
+    )
 
 
 def rollout(
@@ -137,30 +102,19 @@ def rollout(
     seed: Seed = 0,
 ) -> None:
     """Try a policy along routes: success and sub-goal rates with 95 % intervals, and an animation."""
-    policies = extra("carom.recipes.policies")
     if more_routes and not routes:
         raise CaromError(f"expected one policy, got also {' '.join(more_routes)}; routes follow --routes")
-    printer, chosen = Out(json_file), [*(routes or ["1"]), *(more_routes or [])]
-    picture = animation or policy / "trials.gif"
-    if picture.suffix.lower() != ".gif":
-        raise CaromError(f"--animation {picture}: expected a name that ends in .gif")
-    with bar() as progress:
-        found = policies.roll_out(policy, on, chosen, trials=trials, seed=seed, threads=threads, progress=progress)
-    rows = policies.trial_rows(found)
-    printer.write({"policy": str(policy), "on": on, "routes": rows})
-    columns = ["route", "SR", "95 % interval", "SGCR", "95 % interval", "left the zone", "strikes"]
-    table = [
-        [
-            r["route"],
-            r["success_rate"],
-            brief(r["success_rate_interval"]),
-            r["subgoal_rate"],
-            brief(r["subgoal_rate_interval"]),
-            f"{r['left_zone']} of {r['trials']}",
-            r["mean_strikes"],
-        ]
-        for r in rows
-    ]
-    printer.table(f"{policy} on {on}, {trials} trials each", columns, table)
-    policies.animate(policy, on, chosen, picture, seed=seed, threads=threads)
-    errors.print(f"animation: {picture}")
+    chosen = [*(routes or ["1"]), *(more_routes or [])]
+    run(
+        json_file,
+        lambda progress: recipes.rollout(
+            policy,
+            on=on,
+            routes=chosen,
+            trials=trials,
+            animation=animation,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+        ),
+    )

@@ -17,9 +17,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 
+from carom.compare.rigid import inverse_mass_at, routh_impulse
 from carom.engines.contact_frames import Frames, contact_frames, to_world
 from carom.learn.impact.adapted_model import Prediction
-from carom.reality.rigid_impact import impact, inverse_mass
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes, rotate
 
@@ -115,7 +115,7 @@ class Scratch:
 
 
 class Rigid:
-    """Planar rigid impact with Coulomb friction, restitution and friction fitted to the samples."""
+    """Planar rigid impact after Routh and Poisson, its restitution and friction fitted to the samples."""
 
     def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
         self.scene = scene
@@ -130,13 +130,9 @@ class Rigid:
         _, self.restitution, self.friction = best
 
     def _outcome(self, frames: Frames, restitution: float, friction: float) -> Array:
-        k, m = self.scene.gyration_radius, self.scene.mass
-        count = len(frames)
-        normal, lever = np.tile([0.0, 1.0], (count, 1)), frames.lever
-        striker = np.tile(np.eye(2) / self.scene.striker_mass, (count, 1, 1))
-        inverse = inverse_mass(normal, lever, mass=m, inertia=m * k * k, striker=striker)
-        blow = impact(-frames.velocity, inverse, friction=friction, restitution=restitution)
-        j_t, j_n = blow.impulse[:, 0], blow.impulse[:, 1]
+        k, m, lever = self.scene.gyration_radius, self.scene.mass, frames.lever
+        inverse = inverse_mass_at(lever, mass=m, inertia=m * k * k, striker_mass=self.scene.striker_mass)
+        j_t, j_n = routh_impulse(-frames.velocity, inverse, friction=friction, restitution=restitution).T
         spin = (lever[:, 0] * j_n - lever[:, 1] * j_t) / (m * k * k)
         local = np.column_stack([j_t / m, j_n / m, k * spin]) / frames.speed[:, None]
         return to_world(self.scene, frames, local)

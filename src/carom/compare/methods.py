@@ -13,6 +13,7 @@ from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
 from carom.identify.result import Identification
 from carom.identify.strikes import gradient, search
+from carom.identify.strikes.slides import SlideFriction
 from carom.identify.strikes.surrogate import Outcomes
 from carom.learn import adapt, fine_tune
 from carom.learn.impact.adapted_model import ImpactModel, Prediction
@@ -34,6 +35,7 @@ class Lesson:
     paper: BaseModel | None = None  #: the base model of the paper's recipe
     fixed: Mapping[str, float] = field(default_factory=dict)  #: identified otherwise, for instance ground friction
     seed: int = 0
+    slides: SlideFriction | None = None  #: where they have been fitted already
 
 
 @dataclass(frozen=True)

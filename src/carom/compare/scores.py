@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -11,6 +11,7 @@ import numpy as np
 from carom.compare.methods import ABLATIONS, METHODS, Lesson
 from carom.compare.metrics import coverage, relative_error, summary
 from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
 from carom.learn.impact.adapted_model import Prediction
 from carom.state import Array, Impacts
 
@@ -33,16 +34,16 @@ def compare(
     test: Impacts,
     *,
     methods: Sequence[str] | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress = silent,
 ) -> tuple[Score, ...]:
     """Score the methods on test strikes they have not seen. One that cannot run gets a note, not an exception."""
     available = {**METHODS, **ABLATIONS}
+    chosen = list(methods or METHODS)
     scores = []
-    for name in methods or METHODS:
+    for number, name in enumerate(chosen):
         if name not in available:
             raise CaromError(unknown_name("method", name, available))
-        if progress:
-            progress(name)
+        progress("methods", number, len(chosen))
         start = perf_counter()
         try:
             prediction = available[name](lesson).predict(test.strikes)

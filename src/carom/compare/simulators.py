@@ -31,14 +31,16 @@ def mujoco_simulator(lesson: Lesson, *, threads: int = 0) -> MujocoSimulator:
 
 def hybrid_simulator(lesson: Lesson, recordings: Recordings, *, threads: int = 0) -> HybridSimulator:
     """Carom's hybrid, asked directly: the corrected model itself, without its student."""
-    impact, sliding = learn_motion(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=lesson.seed)
+    impact, sliding = learn_motion(
+        lesson.bases, lesson.train, recordings, fixed=lesson.fixed, slides=lesson.slides, seed=lesson.seed
+    )
     learned = LearnedImpact(lesson.scene, impact, sliding.slider(lesson.scene), sliding.lag)
     return HybridSimulator(learned, lesson.fixed, threads=threads)
 
 
 def scratch_simulator(lesson: Lesson, recordings: Recordings, *, threads: int = 0) -> HybridSimulator:
     """The hybrid without pre-training: its impact network has seen the few strikes only, its sliding is the same."""
-    sliding, departures = sliding_from(recordings, lesson.scene)
+    sliding, departures = sliding_from(recordings, lesson.scene, slides=lesson.slides)
     network = _WithScene(lesson.scene, Scratch(lesson.scene, departures.applied_to(lesson.train), seed=lesson.seed))
     student = teach(network, posture=lesson.train.strikes.posture.mean(axis=0), seed=lesson.seed)
     learned = LearnedImpact(lesson.scene, student, sliding.slider(lesson.scene), sliding.lag)

@@ -18,6 +18,7 @@ from carom.engines.mjx.strikes import MjxSimulator
 from carom.engines.mujoco.strikes import MujocoSimulator
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.simulator import HybridSimulator
+from carom.identify.strikes.slides import SlideFriction
 from carom.identify.strikes.sliding import Sliding, sliding_from
 from carom.learn import AdaptedModel, adapt
 from carom.learn.impact.adapted_files import load_model, save_model
@@ -75,11 +76,12 @@ def make_hybrid(
     recordings: Recordings,
     *,
     fixed: Mapping[str, float],
+    slides: SlideFriction | None = None,
     seed: int = 0,
     steps: int | None = None,
 ) -> HybridModel:
     """A hybrid simulator from recorded strikes: sliding first, then the impact that set the targets going."""
-    impact, sliding = learn_motion(bases, impacts, recordings, fixed=fixed, seed=seed)
+    impact, sliding = learn_motion(bases, impacts, recordings, fixed=fixed, slides=slides, seed=seed)
     student = teach(impact, posture=impacts.strikes.posture.mean(axis=0), seed=seed, steps=steps)
     return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed))
 
@@ -90,10 +92,14 @@ def learn_motion(
     recordings: Recordings,
     *,
     fixed: Mapping[str, float],
+    slides: SlideFriction | None = None,
     seed: int = 0,
 ) -> tuple[AdaptedModel, Sliding]:
-    """The sliding that recorded slides show, and the impact corrected with the velocities and mass centre they show."""
-    sliding, departures = sliding_from(recordings, bases[0].scene)
+    """The sliding that recorded slides show, and the impact corrected with the velocities and mass centre they show.
+
+    `slides` are those of `friction_from_slides`, where they have been fitted already.
+    """
+    sliding, departures = sliding_from(recordings, bases[0].scene, slides=slides)
     known: dict[str, Known] = {**fixed, **sliding.mass_centre()}
     return adapt(bases, departures.applied_to(impacts), fixed=known, seed=seed), sliding
 

@@ -1,1 +1,108 @@
-"""From folders to results: what the commands do, and what Python users call."""
+"""From folders to results: each command of the command line is one function here, and Python users call the same.
+
+    from carom import recipes
+
+    recipes.distill("square", "models/square")
+    recipes.adapt("models/square", "recordings", "models/lab")
+    print(recipes.plan("models/lab", (0.3, 0.1, 0.0)).plan.to_dict())
+
+A recipe returns a `Result`: typed, with `to_dict()` for JSON and `tables()` for people. What a recipe needs is imported
+when it is first asked for, so that this package imports fast. (Modules here are named differently from their functions,
+because importing a module would put it in the function's place.)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from carom.core.errors import CaromError
+
+if TYPE_CHECKING:
+    from carom.recipes.adapting import AdaptResult, adapt
+    from carom.recipes.bases import BaseOptions
+    from carom.recipes.checking import CheckResult, check
+    from carom.recipes.demonstrating import demo
+    from carom.recipes.distilling import DistillOptions, DistillResult, distill
+    from carom.recipes.evaluating import CompareOptions, EvaluateResult, evaluate
+    from carom.recipes.identifying import IdentifyResult, StrikeOptions, identify
+    from carom.recipes.planning import PlanFiles, PlanResult, SearchOptions, plan
+    from carom.recipes.predicting import PredictResult, predict
+    from carom.recipes.result import PrintedTable, Result
+    from carom.recipes.scaling import ScaleOptions, ScaleResult, scale
+    from carom.recipes.suggesting import SuggestResult, suggest
+    from carom.recipes.tosses import FreeOptions
+    from carom.recipes.training import EngineOptions, TaskOptions, Training, TrainResult, train
+    from carom.recipes.trying import RolloutResult, rollout
+
+__all__ = [
+    "AdaptResult",
+    "BaseOptions",
+    "CheckResult",
+    "CompareOptions",
+    "DistillOptions",
+    "DistillResult",
+    "EngineOptions",
+    "EvaluateResult",
+    "FreeOptions",
+    "IdentifyResult",
+    "PlanFiles",
+    "PlanResult",
+    "PredictResult",
+    "PrintedTable",
+    "Result",
+    "RolloutResult",
+    "ScaleOptions",
+    "ScaleResult",
+    "SearchOptions",
+    "StrikeOptions",
+    "SuggestResult",
+    "TaskOptions",
+    "TrainResult",
+    "Training",
+    "adapt",
+    "check",
+    "demo",
+    "distill",
+    "evaluate",
+    "identify",
+    "plan",
+    "predict",
+    "rollout",
+    "scale",
+    "suggest",
+    "train",
+]
+
+_MODULES = {
+    "adapting": ("AdaptResult", "adapt"),
+    "bases": ("BaseOptions",),
+    "checking": ("CheckResult", "check"),
+    "demonstrating": ("demo",),
+    "distilling": ("DistillOptions", "DistillResult", "distill"),
+    "evaluating": ("CompareOptions", "EvaluateResult", "evaluate"),
+    "identifying": ("IdentifyResult", "StrikeOptions", "identify"),
+    "planning": ("PlanFiles", "PlanResult", "SearchOptions", "plan"),
+    "predicting": ("PredictResult", "predict"),
+    "result": ("PrintedTable", "Result"),
+    "scaling": ("ScaleOptions", "ScaleResult", "scale"),
+    "suggesting": ("SuggestResult", "suggest"),
+    "tosses": ("FreeOptions",),
+    "training": ("EngineOptions", "TaskOptions", "TrainResult", "Training", "train"),
+    "trying": ("RolloutResult", "rollout"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+_NEEDS_RL = ("training", "trying")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'carom.recipes' has no attribute '{name}'")
+    try:
+        return getattr(import_module(f"carom.recipes.{_HOME[name]}"), name)
+    except ImportError as error:
+        if _HOME[name] not in _NEEDS_RL:
+            raise
+        raise CaromError(f"policies need further libraries ({error}): pip install 'carom[rl]'") from error
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,8 +1,9 @@
-"""Policies from a model to a reality: what they train in, and what they are tried on."""
+"""What policies train in, and what they are tried on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import numpy as np
 
 from carom.compare.ends import final_rest
 from carom.core.errors import CaromError, unknown_name
-from carom.core.progress import Progress
+from carom.core.progress import Progress, silent
+from carom.engines import MujocoSimulator
 from carom.envs import ENVIRONMENTS
-from carom.envs.batch import Mask, Simulators, Strike, StrikeBatch, engine_strike, make_batch
-from carom.envs.render import animation, frame
+from carom.envs.batch import Mask, Simulators, Strike, engine_strike, make_batch
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
@@ -24,38 +25,65 @@ from carom.reality import ALL_SETTINGS, Reality, standin
 from carom.reality.standin import StandIn
 from carom.recordings import read
 from carom.recordings.strikes import first_strike
-from carom.scenes.strike import StrikeScene, from_bodies
+from carom.scenes.strike import StrikeScene, builtin, from_bodies
 from carom.state import Array, StrikeCommands
-from carom.train import Policy, Training, Trials, load_policy, run_trials, train
+from carom.train import Policy, Training, train
 
 DRAWS = 16  #: simulators that stand for what is uncertain, with --randomise
 SHAPE = "semi-cylinder"  #: of the block on the stand-ins
 APART = 100_003  #: between seeds: trial or environment i has the seed plus i
-MOST_TRIALS = 100_000
 BLOCK = 1  #: seed of a stand-in: to which side its mass is off, and the like
 
 
-def training_engines(
-    model: Path | None, engine: str, *, randomise: bool, seed: int, threads: int
-) -> tuple[Simulators | None, dict[str, Any]]:
-    """What a policy trains in: an engine of a corrected model, or as it could also be; None: the built-in one.
+@dataclass(frozen=True)
+class EngineOptions:
+    """What a policy trains in."""
 
-    And how to name it: a training is not gone on with in another model.
+    model: Path | None = None  #: folder of a corrected model; None: MuJoCo with default parameters
+    simulator: str = "hybrid"  #: or hybrid-mujoco, mujoco, mjx
+    randomise: bool = False  #: over what the model is uncertain about
+
+
+@dataclass(frozen=True)
+class TaskOptions:
+    """What a policy learns to do."""
+
+    environment: str = ENVIRONMENTS[0]
+    route: str | None = None  #: of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)
+
+    def starts(self) -> Starts:
+        """Where episodes begin; raises if there is no such task."""
+        if self.environment not in ENVIRONMENTS:
+            raise CaromError(unknown_name("environment", self.environment, ENVIRONMENTS))
+        if self.environment == ENVIRONMENTS[1]:
+            return RouteStarts(route_from(self.route or "1"))
+        if self.route is not None:
+            raise CaromError(f"--route belongs to {ENVIRONMENTS[1]}, not to {self.environment}")
+        return SegmentStarts()
+
+
+def training_engines(options: EngineOptions, *, seed: int, threads: int) -> tuple[Simulators | None, dict[str, Any]]:
+    """The engine that a policy trains in, or several where it is uncertain; and what identifies it.
+
+    None is the built-in MuJoCo scene. A training that was stopped only goes on in the same engine.
     """
+    engine, model = options.simulator, options.model
     if engine not in ENGINES:
         raise CaromError(unknown_name("simulator", engine, ENGINES))
     if model is None:
-        if engine != "mujoco" or randomise:
+        if engine != "mujoco" or options.randomise:
             raise CaromError(
                 "without --model there is MuJoCo with default parameters only: give a model made by carom adapt, or "
                 "--simulator mujoco"
             )
-        return None, {"simulator": engine}
+        own = MujocoSimulator(builtin(SHAPE), threads=threads) if threads else None  # None: as many as there is use for
+        return own, {"simulator": engine}
     hybrid, digest = load_hybrid(model), sha256()
     for path in sorted(path for path in (model / FOLDER).rglob("*") if path.is_file()):
         digest.update(path.read_bytes())
-    made_by = {"simulator": engine, "randomise": randomise, "folder": str(model), "digest": digest.hexdigest()[:12]}
-    if randomise:
+    made_by = {"simulator": engine, "randomise": options.randomise, "folder": str(model)}
+    made_by["digest"] = digest.hexdigest()[:12]
+    if options.randomise:
         return draws_of(hybrid, DRAWS, engine=engine, seed=seed, threads=threads), made_by
     return hybrid.simulator(engine, threads=threads), made_by
 
@@ -64,28 +92,20 @@ def train_policy(
     out: Path,
     engines: Simulators | None,
     *,
-    environment: str = ENVIRONMENTS[0],
-    route: str | None = None,
     made_by: Mapping[str, Any],
-    progress: Progress | None = None,
-    **options: Any,
+    task: TaskOptions | None = None,
+    training: Training | None = None,
+    progress: Progress = silent,
 ) -> Policy:
-    """Train in an environment over these engines; `options` are those of `carom.train.Training`."""
-    if environment not in ENVIRONMENTS:
-        raise CaromError(unknown_name("environment", environment, ENVIRONMENTS))
-    starts: Starts = SegmentStarts()
-    if environment == ENVIRONMENTS[1]:
-        starts = RouteStarts(route_from(route or "1"))
-    elif route is not None:
-        raise CaromError(f"--route belongs to {ENVIRONMENTS[1]}, not to {environment}")
-    training = Training(**options)
-    made_by = {**made_by, "points_m": starts.points.tolist()}
+    """Train in a task over these engines and save the policy into `out`; `made_by` says what the engines are."""
+    task, training = task or TaskOptions(), training or Training()
+    starts = task.starts()
     return train(
         lambda count: StrikeVecEnv(make_batch(engines, starts, count=count, seed=training.seed)),
         out,
         training,
-        environment=environment,
-        made_by=made_by,
+        environment=task.environment,
+        made_by={**made_by, "points_m": starts.points.tolist()},
         progress=progress,
     )
 
@@ -143,54 +163,3 @@ def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike,
         simulator = load_hybrid(Path(name)).simulator("hybrid", threads=threads)
         return engine_strike(simulator), simulator.scene
     raise CaromError(f"--on: {unknown_name('reality', name, ALL_SETTINGS)}; or give the folder of a corrected model")
-
-
-def roll_out(
-    folder: Path, on: str, routes: Sequence[str], *, trials: int, seed: int, threads: int, progress: Progress
-) -> list[Trials]:
-    """Trials of a saved policy along routes."""
-    if not 1 <= trials <= MOST_TRIALS:
-        raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
-    policy = load_policy(folder)
-    chosen = [route_from(r) for r in routes]
-    found = []
-    for number, route in enumerate(chosen):
-        strike, scene = reality_from(on, seed=seed, threads=threads)  # anew: no route depends on the others
-        found.append(run_trials(policy, strike, scene, route, trials=trials, seed=APART * seed))
-        progress("trials", number + 1, len(chosen))
-    return found
-
-
-def trial_rows(found: Sequence[Trials]) -> list[dict[str, Any]]:
-    """What trials came to, for tables and JSON: rates with 95 % intervals."""
-    rows = []
-    for trials in found:
-        rates = trials.rates()
-        rows.append(
-            {
-                "route": trials.route.name,
-                "segments": trials.route.segments,
-                "trials": len(trials.success),
-                "success_rate": rates.success.value,
-                "success_rate_interval": [rates.success.low, rates.success.high],
-                "subgoal_rate": rates.subgoals.value,
-                "subgoal_rate_interval": [rates.subgoals.low, rates.subgoals.high],
-                "left_zone": int(trials.left_zone.sum()),
-                "mean_strikes": float(trials.strikes.mean()),
-            }
-        )
-    return rows
-
-
-def animate(folder: Path, on: str, routes: Sequence[str], path: Path, *, seed: int, threads: int) -> None:
-    """An animation (GIF) of one trial along each route."""
-    policy, frames = load_policy(folder), []
-    for route in routes:
-        strike, scene = reality_from(on, seed=seed, threads=threads)
-        batch = StrikeBatch(strike, scene, starts=RouteStarts(route_from(route)), count=1, seed=APART * seed)
-        frames.append(frame(batch))
-        while not batch.ended[0]:
-            batch.step(policy.act(batch.observe()))
-            frames.append(frame(batch))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    animation(frames, path)

@@ -1,9 +1,9 @@
-"""Identification from folders of free bodies: which recordings, what is written, what a reader sees."""
+"""Free bodies identified from recordings: which recordings are fitted, what is written, what a reader sees."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from carom.core.artefacts import atomically
-from carom.core.errors import CaromError, RecordingError, SceneError, unknown_name
-from carom.core.progress import Progress
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
 from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
@@ -20,8 +20,7 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.identify.tosses.result import SIDE_NAMES, errors_of, identify_motions, percent_errors
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
-from carom.recordings import Recordings, scene_of
-from carom.recordings.impacts.ground import is_tossed
+from carom.recordings import Recordings
 from carom.scenes.parameters import FREE, TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
@@ -38,71 +37,70 @@ class Calibrated:
     tested: Motions | None  #: recordings that the fit has not seen
 
 
-def is_free(recordings: Recordings) -> bool:
-    """Whether these are recordings of bodies that move freely, not of a striker and its target."""
-    first = recordings.trajectories[0]
-    if any(is_tossed(first, name) for name in first.targets):
-        return True
-    try:
-        scene_of(recordings)
-    except (SceneError, RecordingError, CaromError):
-        return True
-    return False
+@dataclass(frozen=True)
+class FreeOptions:
+    """How free bodies are identified."""
+
+    parameters: Sequence[str] | None = None  #: to look for; `table-ii`: the few-shot paper's eight; None: what shows
+    fixed: Mapping[str, float] = field(default_factory=dict)  #: parameters that are held, by name
+    fit: int | None = None  #: recordings to fit; the others test it. None: `MOST`
+    refine_starts: bool = False  #: whether velocities before the first contact are fitted too
 
 
-def parameter_names(text: str | None) -> tuple[str, ...] | None:
-    """Names from a comma-separated list; `table-ii` stands for the few-shot paper's eight."""
-    if text is None:
+def parameter_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names without blanks and doubles; `table-ii` stands for the few-shot paper's eight."""
+    if names is None:
         return None
-    names = tuple(n.strip() for n in text.split(",") if n.strip())
-    return tuple(dict.fromkeys(m for n in names for m in (TABLE_II if n == "table-ii" else (n,))))
+    stripped = [name.strip() for name in names if name.strip()]
+    return tuple(dict.fromkeys(m for n in stripped for m in (TABLE_II if n == "table-ii" else (n,))))
 
 
 def identify_free(
     recordings: Recordings,
     *,
     method: str = "cma",
-    names: Sequence[str] | None = None,
-    fixed: Mapping[str, float] | None = None,
-    fit: int | None = None,
-    refine_starts: bool = False,
+    options: FreeOptions | None = None,
     seed: int = 0,
     threads: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> list[Calibrated]:
     """Identify every group of recordings that share their bodies; what the fit does not use tests it."""
     if method not in METHODS:
         raise CaromError(f"recordings of free bodies: {unknown_name('method', method, METHODS)}")
-    told = progress or (lambda what, done, total: None)
+    options = options or FreeOptions()
     found = []
     for rows in groups(recordings):
         every, _ = motions_of(recordings, rows)
-        trained, tested = _split(every, MOST if fit is None else fit, seed)
+        trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
         identification, model = identify_motions(
             trained,
-            names=names,
-            fixed=fixed,
-            how=How(method, refine_starts=refine_starts),
+            names=parameter_names(options.parameters),
+            fixed=options.fixed,
+            how=How(method, refine_starts=options.refine_starts),
             seed=seed,
             threads=threads,
-            progress=partial(told, f"identify: {method}, {every.names[0]}"),
+            progress=partial(progress, f"identify: {method}, {every.names[0]}"),
         )
         if tested is not None:
-            predicted = model.predict(tested, threads=threads)
-            errors = errors_of(tested, predicted)
-            how = "" if model.sides is None else ", the most representative simulation of each"
-            words = f"{len(tested)} recordings that the fit has not seen{how}"
-            extra = {**identification.extra, "errors_held_out": percent_errors(tested, predicted)}
-            if model.sides is not None:
-                single = model.simulate(tested, threads=threads)
-                extra["errors_held_out_one_simulation"] = percent_errors(tested, single)
-            identification = replace(identification, held_out=errors, held_out_by=words, extra=extra)
+            identification = _tested(identification, model, tested, threads)
         if "sides" in identification.extra:
             trained = trained.with_sides(
                 SIDES[[SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]]
             )
         found.append(Calibrated(identification, model, trained, tested))
     return found
+
+
+def _tested(identification: Identification, model: MotionModel, tested: Motions, threads: int) -> Identification:
+    """The identification with its errors on recordings that the fit has not seen."""
+    predicted = model.predict(tested, threads=threads)
+    how = "" if model.sides is None else ", the most representative simulation of each"
+    words = f"{len(tested)} recordings that the fit has not seen{how}"
+    extra = {**identification.extra, "errors_held_out": percent_errors(tested, predicted)}
+    if model.sides is not None:
+        single = model.simulate(tested, threads=threads)
+        extra["errors_held_out_one_simulation"] = percent_errors(tested, single)
+    return replace(identification, held_out=errors_of(tested, predicted), held_out_by=words, extra=extra)
 
 
 def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None]:

@@ -7,6 +7,7 @@ from carom.recordings.formats.tensors import read_native
 from carom.recordings.formats.writer import write
 from carom.recordings.impacts.measured import BodyMotion, Impact
 from carom.recordings.impacts.segment import Phase, find_impacts, resting_pose, segment, undisturbed_until
+from carom.recordings.kind import kind_of
 from carom.recordings.scene import check_scene, facing, scene_of
 from carom.recordings.strikes import approaches, strike_impacts
 from carom.recordings.trajectory import Ground, Recordings, Trajectory, Units
@@ -27,6 +28,7 @@ __all__ = [
     "check_scene",
     "facing",
     "find_impacts",
+    "kind_of",
     "read",
     "read_native",
     "resting_pose",

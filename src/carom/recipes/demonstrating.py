@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from carom.compare import Lesson
-from carom.core.progress import Progress
+from carom.core.progress import Progress, silent
 from carom.hybrid import make_hybrid
 from carom.plan import plan_strike, strike_space
 from carom.reality import StandIn, sample_commands, standin
-from carom.recipes.evaluate import Evaluation, evaluate_folders
-from carom.recipes.plan import plan_figures
-from carom.recordings import Recordings, read
+from carom.recipes.bases import BaseOptions
+from carom.recipes.evaluating import CompareOptions, EvaluateResult, Exam, Page, exam_of, take
+from carom.recipes.plan_page import plan_figures
+from carom.recordings import read
 from carom.report import Section, Text
 
 SETTING, SHAPE = "nylon-low", "semi-cylinder"
@@ -27,44 +27,52 @@ EXECUTIONS = 5
 SPEED = (0.2, 0.8)  #: [m/s] as the recorded strikes had
 
 
-def run_demo(out: Path, *, seed: int, progress: Progress) -> Evaluation:
+def demo(out: str | Path = "out/demo", *, seed: int = 0, progress: Progress = silent) -> EvaluateResult:
     """Strike a stand-in ten times, distil, identify, correct, predict sixty more strikes, plan one and carry it out."""
+    place = Path(out)
     reality = standin(SETTING, SHAPE, seed=seed)
     rng = np.random.default_rng(seed)
     folders = {}
     for number, (name, count) in enumerate((("train", TRAIN), ("test", TEST))):
         commands = sample_commands(reality.shape, count, rng)
-        folders[name] = out / name
+        folders[name] = place / name
         if not (folders[name] / "recordings.yaml").is_file():
             reality.execute(commands, folders[name], seed=seed + number)
         progress("record strikes of the stand-in", number + 1, 2)
-    return evaluate_folders(
+    exam = exam_of(
         folders["train"],
         folders["test"],
-        model=None,
-        out=out,
-        samples=SAMPLES,
-        count=None,
-        settle=None,
+        place,
+        bases=BaseOptions(samples=SAMPLES, steps=STEPS),
+        comparison=CompareOptions(),
         seed=seed,
         threads=0,
-        methods=None,
         progress=progress,
-        steps=STEPS,
-        title="Carom demo",
-        note=f"The reality here is a **stand-in** ({SETTING}, {SHAPE}): rigid impact with friction and speed-dependent "
+    )
+    page = Page(
+        "Carom demo",
+        f"The reality here is a **stand-in** ({SETTING}, {SHAPE}): rigid impact with friction and speed-dependent "
         "restitution, a mass off centre, a compliant striker, scatter, and a simulated motion capture. It is not "
         "MuJoCo, and it is not a laboratory either.",
-        more=partial(_planned, reality, out, seed, progress),
+        more=partial(_planned, reality, place, seed, progress),
     )
+    title = "demo: ten strikes of a stand-in reality to learn from"
+    return take(exam, place, title=title, page=page, progress=progress)
 
 
-def _planned(
-    reality: StandIn, out: Path, seed: int, progress: Progress, lesson: Lesson, recordings: Recordings
-) -> list[Section]:
+def _planned(reality: StandIn, out: Path, seed: int, progress: Progress, exam: Exam) -> list[Section]:
     """A strike planned in the hybrid simulator, carried out five times on the stand-in, and pictured."""
     progress("plan a strike", 0, 3)
-    hybrid = make_hybrid(lesson.bases, lesson.train, recordings, fixed=lesson.fixed, seed=seed, steps=STUDENT_STEPS)
+    lesson = exam.lesson
+    hybrid = make_hybrid(
+        lesson.bases,
+        lesson.train,
+        exam.recordings,
+        fixed=lesson.fixed,
+        slides=lesson.slides,
+        seed=seed,
+        steps=STUDENT_STEPS,
+    )
     simulator = hybrid.simulator("hybrid")
     space = strike_space(hybrid.scene, np.zeros(3), speed=SPEED)
     progress("plan a strike", 1, 3)

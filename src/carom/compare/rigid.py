@@ -1,0 +1,64 @@
+"""Routh's construction: planar impact of rigid bodies with Coulomb friction, for the baseline `rigid`.
+
+The stand-in realities have an impact law of their own (`carom.reality.rigid_impact`, with energetic restitution). A
+baseline that used that law would know on stand-ins what nothing can know of a real block, and its rows would flatter
+it. So this one is written apart and differs where such laws differ: its restitution is Poisson's.
+
+Draw the impulse as a point (P, R): P along the tangent t, R along the normal n. Two lines cross that plane: on the line
+of sticking the slip is zero, on the line of compression the approach is. From the origin the point goes up along the
+line of friction, P = -mu R against the slip, until it meets the line of sticking. From there it follows that line, or,
+where friction is too weak to hold the contact, the line of friction on the other side: the slip turns round.
+Compression ends at the line of compression; the normal impulse at the end is (1 + e) times the one there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from carom.state import Array
+
+
+def inverse_mass_at(lever: Array, *, mass: float, inertia: float, striker_mass: float) -> Array:
+    """Change of relative velocity at the contact per impulse there [N, 2, 2], along t and n [1/kg].
+
+    `lever` [N, 2] is the contact point from the target's centre of mass along t and n [m]. The striker does not turn.
+    """
+    r_t, r_n = lever[:, 0], lever[:, 1]
+    straight = 1 / mass + 1 / striker_mass
+    rows = [[straight + r_n**2 / inertia, -r_t * r_n / inertia], [-r_t * r_n / inertia, straight + r_t**2 / inertia]]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+def routh_impulse(velocity: Array, inverse: Array, *, friction: ArrayLike, restitution: ArrayLike) -> Array:
+    """Impulses on the target [N, 2] along t and n [N s], from relative velocity [N, 2] (target minus striker [m/s]).
+
+    `friction` and `restitution` (Poisson's, 0 to 1) are [N] or one number. Bodies that do not approach get no impulse.
+
+    >>> head_on = routh_impulse(np.array([[0.0, -1.0]]), np.eye(2)[None], friction=0.3, restitution=0.5)
+    >>> head_on[0, 1].item()
+    1.5
+    """
+    slip, approach = velocity[:, 0], np.minimum(velocity[:, 1], 0.0)
+    a, b, c = inverse[:, 0, 0], inverse[:, 0, 1], inverse[:, 1, 1]
+    mu = np.asarray(friction, dtype=np.float64)
+    before = -mu * np.sign(slip)  # P per R while it slips as it began
+    after = np.clip(-b / a, -mu, mu)  # P per R from the line of sticking on: along it, or as near to it as friction can
+    slows = -np.sign(slip) * (b + a * before)  # by how much each R slows the slip
+    meets = np.where(slows > 0, np.abs(slip) / np.where(slows > 0, slows, 1.0), np.inf)  # R at the line of sticking
+    meets = np.where(slip == 0, 0.0, meets)
+    compressed = _compression_end(approach, meets, c + b * before, c + b * after)
+    normal = np.where(velocity[:, 1] < 0, (1 + np.asarray(restitution, dtype=np.float64)) * compressed, 0.0)
+    tangential = before * np.minimum(normal, meets) + after * np.maximum(normal - meets, 0.0)
+    return np.stack([tangential, normal], axis=-1)
+
+
+def _compression_end(approach: Array, meets: Array, gain_before: Array, gain_after: Array) -> Array:
+    """R at the line of compression [N]: normal velocity grows by `gain_before` per R up to `meets`, then `gain_after`.
+
+    `gain_before` may be negative where the slip digs in; the line is then met after the slip has ended.
+    """
+    early = np.where(gain_before > 0, -approach / np.where(gain_before > 0, gain_before, 1.0), np.inf)
+    knee = np.where(np.isfinite(meets), meets, 0.0)
+    late = knee - (approach + gain_before * knee) / gain_after
+    return np.where(early <= meets, early, late)

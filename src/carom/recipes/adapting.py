@@ -1,0 +1,109 @@
+"""`carom adapt`: base models corrected with a handful of recorded strikes, and the hybrid simulator made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.core.errors import CaromError, RecordingError, unknown_name
+from carom.core.progress import Progress, silent
+from carom.hybrid.model import FOLDER, HEADER, HybridModel, make_hybrid, save_hybrid
+from carom.learn import AdaptedModel, Correction, TunedModel, fine_tune
+from carom.learn import adapt as adapt_bases
+from carom.learn.impact.adapted_files import save_model
+from carom.recipes.result import PrintedTable, Result, table_of
+from carom.recipes.strikes import base_for, by_gradient, held_by, slides_of, usable_impacts
+from carom.recordings import read
+
+PRESETS = ("default", "paper")
+
+
+@final
+@dataclass(frozen=True)
+class AdaptResult(Result):
+    """A corrected model, its hybrid simulator, and the folder that holds both."""
+
+    out: Path
+    model: AdaptedModel | TunedModel
+    hybrid: HybridModel | None  #: None with the preset `paper`, or if the recordings show no slide
+    facts: Mapping[str, Any]  #: strikes, parameters with intervals, teachers, sliding
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"model": str(self.out), **self.facts}
+
+    def tables(self) -> Sequence[PrintedTable]:
+        return (table_of(f"corrected model in {self.out}", self.to_dict()),)
+
+
+def adapt(
+    model: str | Path,
+    recordings: str | Path,
+    out: str | Path,
+    *,
+    preset: str = "default",
+    settle: float | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> AdaptResult:
+    """Correct the base models of a folder with recorded strikes, and save the result.
+
+    Ground friction comes from the slides and is held. With the preset `default` the folder also gets a hybrid
+    simulator. `settle` is the time after first motion at which outcomes are read [s]; None: the end of contact.
+    """
+    if preset not in PRESETS:
+        raise CaromError(unknown_name("preset", preset, PRESETS))
+    folder, place = read(Path(recordings)), Path(out)
+    bases = base_for(Path(model), folder)
+    impacts = usable_impacts(folder, settle=settle)
+    (place / FOLDER / HEADER).unlink(missing_ok=True)  # a hybrid that is there was made from other recordings
+    progress("adapt", 1, 2)
+    slides = slides_of(folder)
+    fixed = held_by(slides)
+    made_by = {"command": "adapt", "preset": preset, "strikes": len(impacts), "seed": seed, "fixed": fixed}
+    facts: dict[str, Any] = {"strikes": len(impacts), **fixed}
+    corrected: AdaptedModel | TunedModel
+    hybrid = None
+    if preset == "paper":
+        found = by_gradient(bases[0], impacts, fixed=fixed, seed=seed, preset="paper")
+        corrected = fine_tune(bases[0], impacts, found.values(bases[0].parameters))
+        save_model(place, corrected, made_by=made_by)
+        facts |= {"teacher": bases[0].teacher, **{e.name: e.value for e in found.estimates}}
+    else:
+        corrected = adapt_bases(bases, impacts, fixed=fixed, seed=seed)
+        save_model(place, corrected, made_by=made_by)
+        facts |= _correction_facts(corrected)
+        try:
+            hybrid = make_hybrid(bases, impacts, folder, fixed=fixed, slides=slides, seed=seed)
+        except RecordingError as reason:
+            facts["hybrid"] = f"not made: {reason}"
+        else:
+            save_hybrid(place, hybrid, made_by=made_by)
+            facts |= _hybrid_facts(hybrid)
+    progress("adapt", 2, 2)
+    return AdaptResult(place, corrected, hybrid, facts)
+
+
+def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:
+    teachers = {c.base.teacher: float(w) for c, w in zip(adapted.corrections, adapted.weights, strict=True)}
+    return {"teachers": teachers, "evidence": adapted.evidence, **_member_facts(adapted.best)}
+
+
+def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:
+    sliding = {k: v for k, v in asdict(hybrid.sliding).items() if np.isfinite(v)}
+    return {"sliding": sliding, "student_relative_difference": hybrid.student.fidelity}
+
+
+def _member_facts(correction: Correction) -> dict[str, Any]:
+    """What the members of a correction agree on: weighted median and 90 % interval of each parameter."""
+    facts: dict[str, Any] = {}
+    for i, p in enumerate(correction.base.parameters):
+        values, weights = correction.members.values[:, i], correction.members.weights
+        order = np.argsort(values)
+        share = np.cumsum(weights[order])
+        low, middle, high = (values[order][np.searchsorted(share, q)] for q in (0.05, 0.5, 0.95))
+        facts[p.name] = {"value": float(middle), "low": float(low), "high": float(high), "unit": p.unit}
+    return facts

@@ -1,0 +1,46 @@
+"""`carom check`: what is in a folder of recordings, how good it is, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from carom.recipes.result import PrintedTable, Result
+from carom.recordings import CheckReport
+from carom.recordings import check as check_recordings
+
+
+@final
+@dataclass(frozen=True)
+class CheckResult(Result):
+    """The state of a folder of recordings."""
+
+    folder: Path
+    report: CheckReport
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.report.to_dict()
+
+    def tables(self) -> Sequence[PrintedTable]:
+        if not self.report.listed:
+            return ()
+        findings = [[f.level, f.message] for f in self.report.findings] or [["note", "nothing to report"]]
+        return (
+            PrintedTable(f"{self.folder}", ("what", "found"), self.report.summary()),
+            PrintedTable("findings", ("level", "message"), findings),
+        )
+
+    def problem(self) -> str | None:
+        if not self.report.listed:
+            return self.report.findings[0].message
+        if self.report.ok:
+            return None
+        return f"{self.folder}: errors were found (see the findings); the files named there cannot be used as they are"
+
+
+def check(recordings: str | Path) -> CheckResult:
+    """Check a folder of recordings. Nothing is repaired, and faults are part of the result."""
+    folder = Path(recordings)
+    return CheckResult(folder, check_recordings(folder))

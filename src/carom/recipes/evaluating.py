@@ -1,0 +1,165 @@
+"""`carom evaluate`: all methods side by side on strikes they have not seen, with a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.compare import Lesson, Score, compare
+from carom.core.errors import CaromError
+from carom.core.progress import Progress, silent
+from carom.learn import adapt
+from carom.recipes.bases import BaseOptions, make_bases, paper_base
+from carom.recipes.evaluation_page import evaluation_sections
+from carom.recipes.result import PrintedTable, Result
+from carom.recipes.strikes import base_for, by_gradient, held_by, slides_of, usable_impacts
+from carom.recordings import Recordings, check_scene, read, scene_of
+from carom.report import Section, write_report
+from carom.state import Impacts
+
+COLUMNS = ("method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note")
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """What is compared, on which strikes."""
+
+    methods: Sequence[str] | None = None  #: names of `carom.compare.METHODS`; None: all
+    count: int | None = None  #: strikes to learn from: the first so many; None: all
+    settle: float | None = None  #: [s] after first motion at which outcomes are read; None: the end of contact
+
+
+@final
+@dataclass(frozen=True)
+class EvaluateResult(Result):
+    """Methods side by side, and where the report is."""
+
+    train: Impacts
+    test: Impacts
+    scores: tuple[Score, ...]
+    report: Path
+    title: str
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [
+            {"method": s.method, **s.metrics, **s.coverage, "seconds": s.seconds, "note": s.note} for s in self.scores
+        ]
+        return {"train": len(self.train), "test": len(self.test), "rows": rows, "report": str(self.report)}
+
+    def tables(self) -> Sequence[PrintedTable]:
+        rows = [
+            [s.method, *s.metrics.values(), s.coverage.get("coverage@0.9", ""), s.seconds, s.note] for s in self.scores
+        ]
+        return (PrintedTable(self.title, COLUMNS, rows),)
+
+    def notes(self) -> Sequence[str]:
+        return (f"report: {self.report}",)
+
+
+@dataclass(frozen=True)
+class Exam:
+    """What the methods learn from, and what they are asked."""
+
+    lesson: Lesson
+    test: Impacts
+    recordings: Recordings  #: that the lesson was taken from
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a report says besides the results."""
+
+    title: str = "Impact models side by side"
+    note: str = ""
+    more: Callable[[Exam], Sequence[Section]] | None = None  #: further sections, after the table of methods
+
+
+def evaluate(
+    train: str | Path,
+    test: str | Path,
+    *,
+    out: str | Path | None = None,
+    bases: BaseOptions | None = None,
+    comparison: CompareOptions | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> EvaluateResult:
+    """Learn from one folder of strikes and predict another, by every method; leaves `report.html` in `out`."""
+    place = Path("out/evaluate") / Path(train).resolve().name if out is None else Path(out)
+    comparison = comparison or CompareOptions()
+    exam = exam_of(
+        Path(train),
+        Path(test),
+        place,
+        bases=bases or BaseOptions(),
+        comparison=comparison,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    title = f"{len(exam.lesson.train)} strikes to learn from, {len(exam.test)} to predict"
+    return take(exam, place, title=title, page=Page(), methods=comparison.methods, progress=progress)
+
+
+def exam_of(
+    train: Path,
+    test: Path,
+    out: Path,
+    *,
+    bases: BaseOptions,
+    comparison: CompareOptions,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> Exam:
+    """Strikes to learn from, strikes to predict, and base models, made in `out` where none are given."""
+    learned_from, asked = read(train), read(test)
+    scene = scene_of(learned_from)
+    check_scene(scene, asked)
+    lesson_impacts, test_impacts = _split(learned_from, asked, comparison)
+    if bases.model is None:
+        own = make_bases(scene, out, bases.samples, seed, threads, progress, bases.steps)
+    else:
+        own = base_for(bases.model, learned_from)
+    paper = paper_base(scene, out, bases.samples, seed, threads, progress)
+    slides = slides_of(learned_from)
+    lesson = Lesson(scene, lesson_impacts, own, paper, held_by(slides), seed, slides)
+    return Exam(lesson, test_impacts, learned_from)
+
+
+def take(
+    exam: Exam, out: Path, *, title: str, page: Page, methods: Sequence[str] | None = None, progress: Progress = silent
+) -> EvaluateResult:
+    """Let all methods predict, and write the report; `title` is that of the table that is printed."""
+    lesson, test = exam.lesson, exam.test
+    scores = compare(lesson, test, methods=methods, progress=progress)
+    adapted = adapt(lesson.bases, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
+    found = by_gradient(adapted.best.base, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
+    first, rest = evaluation_sections(lesson, test, scores, adapted, found, note=page.note)
+    path = write_report(
+        out / "report.html",
+        [*first, *(page.more(exam) if page.more else ()), *rest],
+        title=page.title,
+        subtitle=f"{len(lesson.train)} strikes to learn from, {len(test)} to predict",
+    )
+    return EvaluateResult(lesson.train, test, scores, path, title)
+
+
+def _split(learned_from: Recordings, asked: Recordings, options: CompareOptions) -> tuple[Impacts, Impacts]:
+    """Strikes to learn from and strikes to predict; none is both."""
+    train = usable_impacts(learned_from, settle=options.settle)
+    if options.count is not None:
+        train = train[np.arange(min(options.count, len(train)))]
+    test = usable_impacts(asked, settle=options.settle)
+    if learned_from.path.resolve() == asked.path.resolve():
+        test = test[[i for i, name in enumerate(test.names) if name not in set(train.names)]]
+        if not len(test):
+            raise CaromError(
+                f"--train and --test are both {asked.path}: give --count so that some strikes are left to predict"
+            )
+    return train, test

@@ -1,0 +1,160 @@
+"""`carom identify`: contact parameters from recordings of strikes, or of bodies that move freely."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
+from carom.identify.result import Identification
+from carom.identify.strikes import search
+from carom.identify.strikes.slides import SlideFriction
+from carom.recipes.result import PrintedTable, Result
+from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
+from carom.recipes.tosses import Calibrated, FreeOptions, facts, identify_free, write_calibrated
+from carom.recordings import Recordings, read, scene_of
+from carom.recordings.kind import Kind, kind_of
+
+METHODS = ("gradient", "grid", "cma", "mjx")
+CANDIDATES = 250  #: tried on every strike by a search
+
+
+@dataclass(frozen=True)
+class StrikeOptions:
+    """How strikes are identified."""
+
+    model: Path | None = None  #: folder of base models, for the method `gradient`
+    settle: float | None = None  #: [s] after first motion at which outcomes are read; None: the end of contact
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was identified from recordings that share their bodies."""
+
+    title: str
+    identification: Identification
+    facts: Mapping[str, Any]  #: strikes: what the slides say; free bodies: errors and the contact
+    calibrated: Calibrated | None = None  #: of free bodies
+
+
+@final
+@dataclass(frozen=True)
+class IdentifyResult(Result):
+    """Parameters with intervals and verdicts, one group for each set of bodies (one group in all for strikes)."""
+
+    kind: Kind
+    groups: tuple[Group, ...]
+    files: tuple[Path, ...] = ()  #: that were written
+
+    def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
+        found = [group.identification.to_dict() for group in self.groups]
+        if self.kind == "strikes":
+            return found[0] | {"slides": dict(self.groups[0].facts)}
+        return found if len(found) > 1 else found[0]
+
+    def tables(self) -> Sequence[PrintedTable]:
+        about = "friction from slides" if self.kind == "strikes" else "errors and contact"
+        made = []
+        for group in self.groups:
+            found = group.identification
+            rows = [
+                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason] for e in found.estimates
+            ]
+            columns = ("parameter", "value", "90 % interval", "unit", "verdict", "why")
+            made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows))
+            made.append(PrintedTable(about, ("what", "value"), [[k, v] for k, v in group.facts.items()]))
+        return made
+
+    def notes(self) -> Sequence[str]:
+        return [f"wrote {path}" for path in self.files]
+
+
+def identify(
+    recordings: str | Path,
+    *,
+    method: str = "cma",
+    strikes: StrikeOptions | None = None,
+    bodies: FreeOptions | None = None,
+    out: str | Path | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> IdentifyResult:
+    """Identify contact parameters, with intervals and a verdict for each.
+
+    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
+    `strikes` and `bodies` are options of the one and of the other; those of the wrong kind are refused. With `out`,
+    `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
+    """
+    folder = read(Path(recordings))
+    kind = kind_of(folder)
+    if kind == "free bodies":
+        if strikes is not None:
+            raise CaromError("--model and --settle are for strikes; these are recordings of free bodies")
+        found = identify_free(folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress)
+        return IdentifyResult(kind, tuple(_group(c) for c in found), _written(found, out))
+    if bodies is not None:
+        raise CaromError(
+            "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
+        )
+    identification, slides = identify_strikes(
+        folder, method, options=strikes, seed=seed, threads=threads, progress=progress
+    )
+    files = () if out is None else (identification.write(Path(out)),)
+    return IdentifyResult(kind, (Group(identification.scene, identification, slide_facts(slides)),), files)
+
+
+def identify_strikes(
+    recordings: Recordings,
+    method: str = "cma",
+    *,
+    options: StrikeOptions | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> tuple[Identification, SlideFriction | None]:
+    """Contact parameters from recorded strikes, and the slides that ground friction comes from."""
+    if method not in METHODS:
+        raise CaromError(unknown_name("method", method, METHODS))
+    options = options or StrikeOptions()
+    if options.model is not None and method != "gradient":
+        raise CaromError(f"--model is for --method gradient, asked for {method}")
+    if threads and method in ("gradient", "mjx"):
+        raise CaromError(f"--threads is for engines that search; --method {method} has no use for it")
+    impacts = usable_impacts(recordings, settle=options.settle)
+    slides = slides_of(recordings)
+    fixed = held_by(slides)
+    if method == "gradient":
+        if options.model is None:
+            raise CaromError("--method gradient needs --model DIR, a base model from: carom distill SCENE --out DIR")
+        return by_gradient(base_for(options.model, recordings)[0], impacts, fixed=fixed, seed=seed), slides
+    scene, told = scene_of(recordings), partial(progress, f"identify: {method}")
+    if method == "mjx":
+        from carom.identify.strikes import mjx
+
+        return mjx.fit(scene, impacts, fixed=fixed, seed=seed, progress=told), slides
+    search_by = search.grid if method == "grid" else search.cma
+    budget = max(2500, CANDIDATES * len(impacts))
+    found = search_by(scene, impacts, fixed=fixed, budget=budget, seed=seed, threads=threads, progress=told)
+    return found, slides
+
+
+def _group(calibrated: Calibrated) -> Group:
+    names = calibrated.trained.names
+    title = ", ".join(names[:2]) + (" ..." if len(names) > 2 else "")
+    return Group(title, calibrated.identification, facts(calibrated), calibrated)
+
+
+def _written(found: Sequence[Calibrated], out: str | Path | None) -> tuple[Path, ...]:
+    """Files of every group, in a folder of its own where there are several."""
+    if out is None:
+        return ()
+    files: list[Path] = []
+    for calibrated in found:
+        own = Path(out) / Path(calibrated.trained.names[0]).stem if len(found) > 1 else Path(out)
+        files += write_calibrated(own, calibrated)
+    return tuple(files)

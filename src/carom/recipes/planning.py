@@ -1,0 +1,180 @@
+"""`carom plan`: the strike that brings a target to a wanted pose, the files for a robot, and a page with a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
+from carom.engines.contract import Simulator
+from carom.hybrid.draws import draws_of
+from carom.hybrid.model import ENGINES, load_hybrid
+from carom.plan import Plan, approach, plan_strike, strike_space
+from carom.plan.export import strike_motion, write_motion
+from carom.recipes.plan_page import plan_figures
+from carom.recipes.result import PrintedTable, Result
+from carom.report import write_report
+from carom.scenes.strike import StrikeScene
+from carom.state import Array
+
+DRAWS = 8  #: of the model's uncertainty, for a robust plan
+HOLD = 0.01  #: [m] that the striker travels at full speed before contact at least
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How a strike is searched for."""
+
+    simulator: str = "hybrid"  #: or hybrid-mujoco (slides in MuJoCo), mujoco, mjx
+    method: str = "cma"  #: or cem, gradient (through network and slider)
+    robust: bool = False  #: whether to plan for the expectation over the model's uncertainty
+    budget: int | None = None  #: simulated strikes at most
+    speed: tuple[float, float] | None = None  #: of the striker, lowest and highest [m/s]
+    tolerance: tuple[float, float] = (0.01, 0.1)  #: within reach if off by less [m] [rad]
+
+
+@dataclass(frozen=True)
+class PlanFiles:
+    """What is written of a plan."""
+
+    export: Path | None = None  #: folder for the robot's set-points (1 kHz CSV, JSON)
+    base: tuple[float, float, float] = ORIGIN  #: pose of the robot's base in the world [m, m, rad]
+    report: Path | None = None  #: page with the picture of the plan
+
+    def check(self) -> None:
+        """Raise before the search if this cannot be written."""
+        if self.export is None and self.base != ORIGIN:
+            raise CaromError("--base is for --export: it is the pose of the robot that carries out the strike")
+        if self.export is not None and self.export.exists() and not self.export.is_dir():
+            raise CaromError(f"--export {self.export}: expected a folder, or a name for a new one; that is a file")
+
+
+@final
+@dataclass(frozen=True)
+class PlanResult(Result):
+    """A planned strike, the simulator that says so, and the files that were written.
+
+    A pose that is out of reach gives the nearest one (`plan.reachable` is False), and nothing is exported.
+    """
+
+    plan: Plan
+    simulator: Simulator
+    report: Path | None
+    exported: tuple[Path, ...]
+    export: Path | None  #: that was asked for
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.plan.to_dict()
+
+    def tables(self) -> Sequence[PrintedTable]:
+        title = f"planned strike: {self.simulator.scene.name}"
+        return (PrintedTable(title, ("what", "value"), plan_rows(self.plan)),)
+
+    def notes(self) -> Sequence[str]:
+        lines = [] if self.report is None else [f"report: {self.report}"]
+        if not self.plan.reachable:
+            lines.append(
+                f"out of reach with one strike, as far as {self.plan.evaluations} tries can tell: "
+                f"the nearest pose is {self._nearest} "
+                f"({1e3 * self.plan.position_error:.0f} mm and {abs(self.plan.yaw_error):.2f} rad off)"
+            )
+        return [*lines, *(f"wrote {path}" for path in self.exported)]
+
+    def problem(self) -> str | None:
+        if self.export is None or self.plan.reachable:
+            return None
+        return f"nothing was exported: plan for a pose within reach, for instance {self._nearest}"
+
+    @property
+    def _nearest(self) -> str:
+        x, y, yaw = self.plan.rest
+        return f"{x:.4f} {y:.4f} {yaw:.3f}"
+
+
+def plan(
+    model: str | Path,
+    target: Sequence[float],
+    *,
+    start: Sequence[float] = ORIGIN,
+    search: SearchOptions | None = None,
+    files: PlanFiles | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> PlanResult:
+    """Plan the strike that brings the target of a corrected model to a pose (x [m], y [m], yaw [rad])."""
+    search, files = search or SearchOptions(), files or PlanFiles()
+    if search.simulator not in ENGINES:
+        raise CaromError(unknown_name("simulator", search.simulator, ENGINES))
+    files.check()
+    hybrid = load_hybrid(Path(model))
+    simulator = hybrid.simulator(search.simulator, threads=threads)
+    several: Simulator | list[Simulator] = simulator
+    if search.robust:
+        several = draws_of(hybrid, DRAWS, engine=search.simulator, seed=seed, threads=threads)
+    found = plan_strike(
+        several,
+        strike_space(hybrid.scene, np.asarray(start, dtype=np.float64), speed=search.speed),
+        np.asarray(target, dtype=np.float64),
+        method=search.method,
+        budget=search.budget,
+        tolerance=search.tolerance,
+        seed=seed,
+        progress=partial(progress, f"plan: {search.method}"),
+    )
+    report, exported = files.report, tuple[Path, ...]()
+    if report is not None:
+        pictures = plan_figures(found, simulator)
+        report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
+    if files.export is not None and found.reachable:
+        exported = export_plan(files.export, found, hybrid.scene, base=files.base)
+    return PlanResult(found, simulator, report, exported, files.export)
+
+
+def export_plan(
+    folder: Path, plan: Plan, scene: StrikeScene, *, base: tuple[float, float, float] = ORIGIN
+) -> tuple[Path, ...]:
+    """Write a plan as set-points for a robot; `base` is the pose of its base in the world [m, m, rad]."""
+    touching = approach(scene, plan.commands, standoff=0.0)
+    velocity = touching.striker_velocity[0, :2]
+    way = strike_motion(
+        touching.striker_pose[0, :2],
+        velocity,
+        height=scene.shape.full_height / 2,
+        yaw=float(touching.striker_pose[0, 2]),
+        settle=max(0.02, HOLD / float(np.linalg.norm(velocity))),
+    )
+    return write_motion(folder, way, strike=plan.to_dict(), base=base)
+
+
+def plan_rows(plan: Plan) -> list[list[Any]]:
+    """What a person wants to know of a plan, with units."""
+    point, velocity = plan.commands.contact_point[0], plan.commands.velocity[0]
+    rows: list[list[Any]] = [
+        ["strike at (target's frame)", f"x {1e3 * point[0]:.1f} mm, y {1e3 * point[1]:.1f} mm"],
+        [
+            "with velocity (target's frame)",
+            f"x {velocity[0]:.3f} m/s, y {velocity[1]:.3f} m/s ({np.linalg.norm(velocity):.3f} m/s)",
+        ],
+        ["wanted pose", _pose(plan.wanted)],
+        ["expected pose", _pose(plan.rest)],
+        ["expected error", f"{1e3 * plan.position_error:.1f} mm, {np.degrees(plan.yaw_error):+.1f} degrees"],
+    ]
+    if np.isfinite(plan.rest_std).all():
+        x, y, yaw = plan.rest_std
+        rows.append(
+            ["standard deviation", f"x {1e3 * x:.1f} mm, y {1e3 * y:.1f} mm, yaw {np.degrees(yaw):.1f} degrees"]
+        )
+    rows.append(["search", f"{plan.method}: {plan.evaluations} simulated strikes in {plan.seconds:.2f} s"])
+    return rows
+
+
+def _pose(pose: Array) -> str:
+    return f"x {pose[0]:.4f} m, y {pose[1]:.4f} m, yaw {pose[2]:.3f} rad"

@@ -1,0 +1,77 @@
+"""`carom predict`: the outcome of each recorded strike, from what was recorded before its contact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from carom.compare.ends import START
+from carom.engines.approach import at_distance
+from carom.engines.contract import Status
+from carom.hybrid.model import FOLDER, HEADER, load_hybrid
+from carom.learn.impact.adapted_files import load_model
+from carom.recipes.result import PrintedTable, Result
+from carom.recordings import approaches, check_scene, read
+from carom.state import Array, Strikes
+
+LONGEST = 10.0  #: [s] in which a struck target comes to rest
+COLUMNS = ("file", "vx [m/s]", "vy [m/s]", "wz [rad/s]", "rest x [m]", "rest y [m]", "rest yaw [rad]", "status")
+
+
+@final
+@dataclass(frozen=True)
+class PredictResult(Result):
+    """Predicted outcomes by data file: `post`, `post_std`, `rest`, `status` and `from_engine` of each."""
+
+    predictions: Mapping[str, Mapping[str, Any]]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: dict(p) for name, p in self.predictions.items()}
+
+    def tables(self) -> Sequence[PrintedTable]:
+        nothing = ["", "", ""]
+        rows = [
+            [name, *(p["post"] or nothing), *(p["rest"] or nothing), p["status"]]
+            for name, p in self.predictions.items()
+        ]
+        return (PrintedTable("predicted outcomes", COLUMNS, rows),)
+
+
+def predict(model: str | Path, recordings: str | Path) -> PredictResult:
+    """Predict recorded strikes with a corrected model; only samples before the contact are used."""
+    adapted = load_model(Path(model))
+    folder = read(Path(recordings))
+    check_scene(adapted.scene, folder)
+    strikes, names, skipped = approaches(folder)
+    found: dict[str, dict[str, Any]] = {
+        name: {"post": None, "post_std": None, "rest": None, "status": f"no strike: {reason}", "from_engine": False}
+        for name, reason in skipped
+    }
+    if len(strikes):
+        predicted = adapted.predict(strikes)
+        rest, from_engine = _rest(Path(model), strikes)
+        for i, name in enumerate(names):
+            found[name] = {
+                "post": predicted.post[i].tolist(),
+                "post_std": predicted.post_std[i].tolist(),
+                "rest": None if rest is None or not np.isfinite(rest[i]).all() else rest[i].tolist(),
+                "status": "ok" if predicted.known[i] else "outside what the model has learned",
+                "from_engine": bool(from_engine[i]),
+            }
+    return PredictResult({t.name: found[t.name] for t in folder.trajectories if t.name in found})
+
+
+def _rest(model: Path, strikes: Strikes) -> tuple[Array | None, NDArray[np.bool_]]:
+    """Where the targets come to rest [N, 3], by the model's hybrid, and whether MuJoCo's own contact was asked [N]."""
+    if not (model / FOLDER / HEADER).is_file():
+        return None, np.zeros(len(strikes), dtype=bool)
+    hybrid = load_hybrid(model)
+    initial = at_distance(hybrid.scene, strikes, START, {})
+    run = hybrid.simulator(exact=True).rollout(initial, LONGEST)
+    lost = (run.status == Status.FAILED) | (run.status == Status.MISSED)
+    return np.where(lost[:, None], np.nan, run.rest), run.from_engine > 0

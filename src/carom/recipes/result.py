@@ -1,0 +1,51 @@
+"""What every recipe returns: a result that prints itself as tables and writes itself as JSON."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A table for people."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class Result(ABC):
+    """What a recipe found or made."""
+
+    @abstractmethod
+    def to_dict(self) -> Any:
+        """The result as plain values that JSON can hold."""
+
+    @abstractmethod
+    def tables(self) -> Sequence[PrintedTable]:
+        """What the command prints."""
+
+    def notes(self) -> Sequence[str]:
+        """Further lines for a person: files that were written, what to do next."""
+        return ()
+
+    def problem(self) -> str | None:
+        """Why the command ends with exit code 2 although there is a result; None if all is well."""
+        return None
+
+
+def table_of(title: str, facts: Mapping[str, Any]) -> PrintedTable:
+    """Facts as a table of two columns."""
+    return PrintedTable(title, ("what", "value"), [[name, brief(value)] for name, value in facts.items()])
+
+
+def brief(value: Any) -> str:
+    """A value on one line of a table: ranges as low-high, dicts as their names and values."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} {brief(v)}" for k, v in value.items() if v is not None)
+    if isinstance(value, list):
+        return "-".join(brief(v) for v in value) if len(value) == 2 else ", ".join(brief(v) for v in value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,116 @@
+"""`carom scale`: trajectories by the thousand, simulated with calibrated parameters or rotated from recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, final
+
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
+from carom.recipes.result import PrintedTable, Result, table_of
+from carom.scale import Scaled, Variation, augment, calibration, cubes, dropped, recorded, toss
+from carom.scale import scale as simulate
+from carom.scale.sources import Source
+
+BUILTIN = ("toss", "cubes")
+NOTES = 5  #: of what was made that are shown
+
+
+@dataclass(frozen=True)
+class ScaleOptions:
+    """Which bodies move, how they vary, and for how long. None: the source's own."""
+
+    params: Path | None = None  #: `parameters.yaml` made by `identify`; None: the engine's defaults
+    spread: bool = False  #: whether parameters are drawn within their 90 % intervals
+    mesh: Sequence[Path] = ()  #: convex meshes to drop on the ground, in place of a scene
+    bodies: tuple[int, int] | None = None  #: fewest and most: cubes that stand, meshes
+    size: tuple[float, float] | None = None  #: factors of all lengths
+    aspect: float | None = None  #: factor of each length, up or down
+    mass: tuple[float, float] | None = None  #: factors of the density
+    density: float | None = None  #: of meshes [kg/m^3]
+    rate: float | None = None  #: samples per second
+    duration: float | None = None  #: [s]
+
+
+@final
+@dataclass(frozen=True)
+class ScaleResult(Result):
+    """A data set on disk."""
+
+    made: Scaled
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.made.to_dict()
+
+    def tables(self) -> Sequence[PrintedTable]:
+        return (table_of(f"trajectories in {self.made.folder}", self.to_dict()),)
+
+    def notes(self) -> Sequence[str]:
+        notes = [f"note: {note}" for note in self.made.notes[:NOTES]]
+        more = len(self.made.notes) - NOTES
+        return [*notes, f"note: {more} more were left out"] if more > 0 else notes
+
+
+def scale(
+    out: str | Path,
+    scene: str | Path | None = None,
+    *,
+    options: ScaleOptions | None = None,
+    rotate: str | Path | None = None,
+    count: int = 3000,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> ScaleResult:
+    """Write `count` trajectories of a scene (`toss`, `cubes`, a folder of recordings, or meshes) into `out`.
+
+    With `rotate`, recordings of that folder are rotated about the vertical and nothing is simulated (the papers' DA
+    baseline). After a kill the same call goes on where it stopped.
+    """
+    options = options or ScaleOptions()
+    if rotate is not None:
+        _refuse_with_augment(options, scene, threads)
+        return ScaleResult(augment(Path(rotate), Path(out), count=count, seed=seed, progress=progress))
+    given = {name: getattr(options, name) for name in ("size", "aspect", "mass")}
+    made = simulate(
+        _source(None if scene is None else str(scene), options),
+        calibration(options.params, spread=options.spread),
+        Path(out),
+        count=count,
+        variation=Variation(**{name: value for name, value in given.items() if value is not None}),
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    return ScaleResult(made)
+
+
+def _refuse_with_augment(options: ScaleOptions, scene: str | Path | None, threads: int) -> None:
+    given = {"a scene": scene, **{f"--{f.name}": getattr(options, f.name) for f in fields(options)}}
+    for what, value in {**given, "--threads": threads or None}.items():
+        if value is not None and value is not False and value != ():
+            raise CaromError(f"--augment rotates recordings as they are: {what} has no meaning there; leave it out")
+
+
+def _source(scene: str | None, options: ScaleOptions) -> Source:
+    meshes, bodies = list(options.mesh), options.bodies
+    timing: dict[str, Any] = {"rate": options.rate, "duration": options.duration}
+    if meshes and scene is not None:
+        raise CaromError(f"expected a scene or --mesh, got both ('{scene}' and {len(meshes)} meshes)")
+    if options.density is not None and not meshes:
+        raise CaromError("--density belongs to --mesh; other bodies have a mass of their own")
+    if meshes:
+        return dropped(meshes, bodies=bodies, **timing, **({"density": options.density} if options.density else {}))
+    if scene is None:
+        raise CaromError(f"expected a scene ({', '.join(BUILTIN)}, or a recordings folder), --mesh, or --augment")
+    if scene == "cubes":
+        return cubes(bodies=bodies, **timing)
+    if bodies is not None:
+        raise CaromError("--bodies belongs to cubes and to --mesh; a toss and recordings have bodies of their own")
+    if scene == "toss":
+        return toss(**timing)
+    if not Path(scene).is_dir():
+        raise CaromError(unknown_name("scene", scene, BUILTIN) + ", or a folder of recordings")
+    return recorded(Path(scene), **timing)

@@ -1,0 +1,164 @@
+"""`carom suggest`: the recordings to make next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.core.errors import CaromError
+from carom.core.progress import Progress, silent
+from carom.identify.next.candidates import practical, reachable
+from carom.identify.next.choose import Suggestion
+from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
+from carom.identify.result import Identification
+from carom.identify.result import read as read_parameters
+from carom.identify.tosses.recorded import Motions, groups, motions_of
+from carom.learn.impact.sample import sample_strikes
+from carom.recipes.identifying import identify_strikes
+from carom.recipes.result import PrintedTable, Result
+from carom.recipes.strikes import usable_impacts
+from carom.recipes.tosses import identify_free
+from carom.recordings import Recordings, read, scene_of
+from carom.recordings.kind import kind_of
+
+STRIKES = 192  #: strikes drawn; those far from any place that was struck are left out
+
+
+@dataclass(frozen=True)
+class SuggestedGroup:
+    """Suggestions for recordings that share their bodies, best first, each given those before it."""
+
+    title: str
+    suggestions: tuple[Suggestion, ...]
+
+
+@final
+@dataclass(frozen=True)
+class SuggestResult(Result):
+    """What to record next, and by how much it is expected to narrow the parameters."""
+
+    recordings: Path
+    groups: tuple[SuggestedGroup, ...]
+    identified_now: bool  #: whether no parameters were given
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "recordings": str(self.recordings),
+            "identified_now": self.identified_now,
+            "seed": self.seed,
+            "groups": [
+                {
+                    "of": group.title,
+                    "suggestions": [s.to_dict() for s in group.suggestions],
+                    "not_shown": list(group.suggestions[0].unseen),
+                }
+                for group in self.groups
+            ],
+        }
+
+    def tables(self) -> Sequence[PrintedTable]:
+        return [table for group in self.groups for table in _tables(group)]
+
+
+def suggest(
+    recordings: str | Path,
+    *,
+    params: str | Path | None = None,
+    count: int = 3,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> SuggestResult:
+    """Suggest the next recordings: those expected to narrow the parameters most.
+
+    `params` is a `parameters.yaml` made by `identify`; without it, parameters are identified first, by CMA-ES.
+    """
+    folder = read(Path(recordings))
+    given = None if params is None else read_parameters(Path(params))
+    find = _for_bodies if kind_of(folder) == "free bodies" else _for_strikes
+    made = find(folder, given, count=count, seed=seed, threads=threads, progress=progress)
+    return SuggestResult(Path(recordings), tuple(made), given is None, seed)
+
+
+def _tables(group: SuggestedGroup) -> list[PrintedTable]:
+    made = group.suggestions
+    rows = [[f"{i}", s.words, s.gain, s.typical, s.most, s.alike] for i, s in enumerate(made, start=1)]
+    columns = ("", "record next", "gain [nat]", "a usual one [nat]", "gains most", "alike")
+    spreads = []
+    for i, first in enumerate(made[0].spreads):
+        steps = [f"{first.before:.3g}", *(f"{s.spreads[i].after:.3g}" for s in made)]
+        unit = "factor" if first.log else first.unit
+        spreads.append([first.name, unit, *steps, "" if first.shown else "no candidate shows it: measure it apart"])
+    after = [f"after {i}" for i in range(1, len(made) + 1)]
+    return [
+        PrintedTable(f"{group.title}: each given those above it", columns, rows),
+        PrintedTable(
+            "expected half of the 90 % interval, by curvature", ["parameter", "unit", "now", *after, ""], spreads
+        ),
+    ]
+
+
+def _for_bodies(
+    folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
+) -> list[SuggestedGroup]:
+    """Suggestions for every group of free bodies that the parameters are about."""
+    if given is None:
+        fits = identify_free(folder, seed=seed, threads=threads, progress=progress)
+        pairs = [(c.trained, c.identification) for c in fits]
+    else:
+        pairs = _described_by(folder, given)
+    found = []
+    for recorded, identification in pairs:
+        motions, model = described(recorded, identification)
+        title = f"{motions.names[0]} and {len(motions) - 1} more" if len(motions) > 1 else motions.names[0]
+        made = suggest_tosses(
+            motions,
+            model,
+            names=looked_for(motions, identification),
+            count=count,
+            seed=seed,
+            threads=threads,
+            progress=partial(progress, "suggest"),
+        )
+        found.append(SuggestedGroup(title, made))
+    return found
+
+
+def _described_by(folder: Recordings, given: Identification) -> list[tuple[Motions, Identification]]:
+    """The groups of recordings that parameters were identified from; all groups if they don't say from which."""
+    used = set(given.extra.get("recordings", ()))
+    pairs = []
+    for group in groups(folder):
+        rows = [r for r in group if not used or folder.trajectories[r].name in used]
+        if rows:
+            pairs.append((motions_of(folder, rows)[0], given))
+    if not pairs:
+        raise CaromError(f"{folder.path}: holds none of the recordings that the parameters were identified from")
+    return pairs
+
+
+def _for_strikes(
+    folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
+) -> list[SuggestedGroup]:
+    """Suggestions for strikes on a target at rest."""
+    scene, impacts = scene_of(folder), usable_impacts(folder)
+    if given is None:
+        given, _ = identify_strikes(folder, seed=seed, threads=threads, progress=progress)
+    drawn = sample_strikes(practical(scene, impacts), STRIKES, np.random.default_rng(seed))
+    made = suggest_strikes(
+        scene,
+        impacts,
+        given,
+        candidates=reachable(scene, drawn, impacts),
+        count=count,
+        seed=seed,
+        threads=threads,
+        progress=partial(progress, "suggest"),
+    )
+    return [SuggestedGroup(scene.name, made)]

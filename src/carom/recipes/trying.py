@@ -1,0 +1,117 @@
+"""`carom rollout`: a policy tried along routes on a stand-in reality or in a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from carom.core.errors import CaromError
+from carom.core.progress import Progress, silent
+from carom.envs.batch import StrikeBatch
+from carom.envs.render import animation as write_animation
+from carom.envs.render import frame
+from carom.envs.routes import Route, route_from
+from carom.envs.starts import RouteStarts
+from carom.recipes.policies import APART, reality_from
+from carom.recipes.result import PrintedTable, Result, brief
+from carom.train import Policy, Trials, load_policy, run_trials
+
+MOST_TRIALS = 100_000
+COLUMNS = ("route", "SR", "95 % interval", "SGCR", "95 % interval", "left the zone", "strikes")
+
+
+@final
+@dataclass(frozen=True)
+class RolloutResult(Result):
+    """Trials of a policy along routes, and an animation of one along each."""
+
+    policy: Path
+    on: str
+    trials: tuple[Trials, ...]  #: by route
+    animation: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"policy": str(self.policy), "on": self.on, "routes": [_row(trials) for trials in self.trials]}
+
+    def tables(self) -> Sequence[PrintedTable]:
+        rows = [
+            [
+                r["route"],
+                r["success_rate"],
+                brief(r["success_rate_interval"]),
+                r["subgoal_rate"],
+                brief(r["subgoal_rate_interval"]),
+                f"{r['left_zone']} of {r['trials']}",
+                r["mean_strikes"],
+            ]
+            for r in map(_row, self.trials)
+        ]
+        title = f"{self.policy} on {self.on}, {len(self.trials[0].success)} trials each"
+        return (PrintedTable(title, COLUMNS, rows),)
+
+    def notes(self) -> Sequence[str]:
+        return (f"animation: {self.animation}",)
+
+
+def rollout(
+    policy: str | Path,
+    *,
+    on: str = "nylon-low",
+    routes: Sequence[str] = ("1",),
+    trials: int = 100,
+    animation: str | Path | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Progress = silent,
+) -> RolloutResult:
+    """Try a saved policy along routes (1, 2, 3 or files): success and sub-goal rates with 95 % intervals.
+
+    `on` names a stand-in reality or the folder of a corrected model. The animation goes to `POLICY/trials.gif` unless
+    another name is given.
+    """
+    picture = Path(policy) / "trials.gif" if animation is None else Path(animation)
+    if picture.suffix.lower() != ".gif":
+        raise CaromError(f"--animation {picture}: expected a name that ends in .gif")
+    if not 1 <= trials <= MOST_TRIALS:
+        raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
+    saved = load_policy(Path(policy))
+    chosen = [route_from(r) for r in routes]
+    found = []
+    for number, route in enumerate(chosen):
+        strike, scene = reality_from(on, seed=seed, threads=threads)  # anew: no route depends on the others
+        found.append(run_trials(saved, strike, scene, route, trials=trials, seed=APART * seed))
+        progress("trials", number + 1, len(chosen))
+    _animate(saved, on, chosen, picture, seed=seed, threads=threads)
+    return RolloutResult(Path(policy), on, tuple(found), picture)
+
+
+def _row(trials: Trials) -> dict[str, Any]:
+    """What the trials along a route came to: rates with 95 % intervals."""
+    rates = trials.rates()
+    return {
+        "route": trials.route.name,
+        "segments": trials.route.segments,
+        "trials": len(trials.success),
+        "success_rate": rates.success.value,
+        "success_rate_interval": [rates.success.low, rates.success.high],
+        "subgoal_rate": rates.subgoals.value,
+        "subgoal_rate_interval": [rates.subgoals.low, rates.subgoals.high],
+        "left_zone": int(trials.left_zone.sum()),
+        "mean_strikes": float(trials.strikes.mean()),
+    }
+
+
+def _animate(policy: Policy, on: str, routes: Sequence[Route], path: Path, *, seed: int, threads: int) -> None:
+    """An animation (GIF) of one trial along each route."""
+    frames = []
+    for route in routes:
+        strike, scene = reality_from(on, seed=seed, threads=threads)
+        batch = StrikeBatch(strike, scene, starts=RouteStarts(route), count=1, seed=APART * seed)
+        frames.append(frame(batch))
+        while not batch.ended[0]:
+            batch.step(policy.act(batch.observe()))
+            frames.append(frame(batch))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_animation(frames, path)
