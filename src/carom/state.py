@@ -10,7 +10,7 @@ A *planar pose* is (x, y, yaw) of a body's frame [m, m, rad]. A *planar velocity
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 
 import numpy as np
@@ -101,6 +101,19 @@ class Motion:
 
     def __len__(self) -> int:
         return len(self.status)
+
+    def __getitem__(self, rows: Rows) -> Motion:
+        columns = ("time", "position", "quaternion", "status")
+        joints = self.joint_position[rows] if self.joints else self.joint_position
+        picked = {name: getattr(self, name)[rows] for name in columns}
+        return replace(self, joint_position=joints, **picked)
+
+    @classmethod
+    def of(cls, bodies: Sequence[str], period: float, position: Array, quaternion: Array) -> Motion:
+        """Poses [N, T, B, .] that are `period` [s] apart, all of them good."""
+        count, samples = position.shape[:2]
+        time = np.tile(period * np.arange(samples), (count, 1))
+        return cls(tuple(bodies), time, position, quaternion, np.full(count, Status.MOVING, dtype=np.int8))
 
     @property
     def failed(self) -> NDArray[np.bool_]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from rolled_bodies import Rolled
 
 from carom.compare import toss_baselines
-from carom.compare.toss_baselines import BASELINES, PUBLISHED, baseline, default_mujoco, fit_by_cma, sysid_fit
+from carom.compare.toss_baselines import BASELINES, PUBLISHED, baseline, fit_by_cma, sysid_fit
 from carom.core.errors import CaromError
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.tosses.recorded import Motions, equation_1, motions_of, trajectory_errors
+from carom.identify.tosses.simulate import Sampled, Starts
 from carom.recordings import read
 from carom.scenes.free import toss_scene
 from carom.scenes.parameters import FREE, TABLE_II, free_parameters
@@ -26,9 +28,9 @@ def tosses(count: int, *, samples: int = 45, seed: int = 0, **values: float) -> 
     turn = rng.normal(size=(count, 1, 4))
     turn /= np.linalg.norm(turn, axis=-1, keepdims=True)
     velocity = np.column_stack([rng.normal(0, 0.6, (count, 2)), np.full(count, -0.5)])[:, None]
-    starts = FreeStarts.known(position, turn, velocity, rng.normal(0, 4, (count, 1, 3)))
+    starts = Starts.known(position, turn, velocity, rng.normal(0, 4, (count, 1, 3)))
     scene = toss_scene()
-    engine = FreeBatch(scene, free_parameters(list(values)), period=PERIOD, threads=1)
+    engine = Rolled(scene, free_parameters(list(values)), period=PERIOD, threads=1)
     motion = engine.run(starts, np.array([list(values.values())]), samples)
     none = np.zeros((count, 3))
     names = tuple(f"toss {i}" for i in range(count))
@@ -49,12 +51,12 @@ def tosses(count: int, *, samples: int = 45, seed: int = 0, **values: float) -> 
 
 
 def test_the_default_is_mujoco_as_it_comes():
-    engine = default_mujoco(toss_scene(), PERIOD)
-    np.testing.assert_array_equal(engine.model.pair_friction[0, :2], 1.0)
-    np.testing.assert_array_equal(engine.model.pair_solref[0], [0.02, 1.0])
-    np.testing.assert_array_equal(engine.model.pair_solimp[0], [0.9, 0.95, 0.001, 0.5, 2.0])
     train = tosses(2)
     fitted = baseline("mujoco-default", train, seed=0)
+    model = fitted.engine.engine.model
+    np.testing.assert_array_equal(model.pair_friction[0, :2], 1.0)
+    np.testing.assert_array_equal(model.pair_solref[0], [0.02, 1.0])
+    np.testing.assert_array_equal(model.pair_solimp[0], [0.9, 0.95, 0.001, 0.5, 2.0])
     motion = fitted(train)
     assert motion.position.shape == train.position.shape
     assert fitted.loss == pytest.approx(equation_1(train, motion).mean())
@@ -63,15 +65,16 @@ def test_the_default_is_mujoco_as_it_comes():
 
 def test_cma_finds_friction_again():
     train = tosses(4, friction=0.22, damping_ratio=0.5)
-    engine = FreeBatch(train.scene, free_parameters(["friction", "damping_ratio"]), period=PERIOD, threads=1)
-    calls = []
-    fitted = fit_by_cma(engine, train, name="mine", generations=15, seed=1, progress=lambda *said: calls.append(said))
+    names = ("friction", "damping_ratio")
+    engine, calls = Sampled.in_mujoco(train.scene, names, period=PERIOD, threads=1), []
+    mine = partial(fit_by_cma, engine, free_parameters(names), train, name="mine", seed=1)
+    fitted = mine(generations=15, progress=lambda *said: calls.append(said))
     assert fitted.values["friction"] == pytest.approx(0.22, abs=0.02)
     assert fitted.loss < 0.1
     assert calls[-1] == ("fit mine", 15, 15)
     assert fitted.candidates == 15 * toss_baselines.POPULATION
     assert np.all(np.diff(fitted.losses) <= 0)
-    assert fit_by_cma(engine, train, name="mine", generations=3, seed=1).losses == fitted.losses[:3]
+    assert mine(generations=3).losses == fitted.losses[:3]
     assert equation_1(train, fitted(train)).mean() == pytest.approx(fitted.loss, rel=1e-9)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from rolled_bodies import Rolled
 
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.result import Errors, Estimate, Identification
+from carom.identify.tosses.simulate import Starts
 from carom.recordings import Recordings, Trajectory, write
 from carom.scenes.free import toss_scene
 from carom.scenes.parameters import FREE, free_parameters
@@ -49,11 +50,11 @@ def parameters_file(path: Path, values: dict[str, float], *, width: float = 0.1)
 def tosses(folder: Path, count: int = 5, *, rate: float = 120.0, lost: int = 0) -> Path:
     """A recordings folder of tossed cubes; the first one loses a sample at row `lost`."""
     scene, rng = toss_scene(), np.random.default_rng(7)
-    batch = FreeBatch(scene, free_parameters(list(CALIBRATED)), period=1 / rate, threads=1)
+    batch = Rolled(scene, free_parameters(list(CALIBRATED)), period=1 / rate, threads=1)
     turns = rng.normal(size=(count, 1, 4))
     turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
     position = np.tile([0.3, -0.1, 0.25], (count, 1, 1))
-    starts = FreeStarts.known(position, turns, rng.normal(size=(count, 1, 3)), 2 * rng.normal(size=(count, 1, 3)))
+    starts = Starts.known(position, turns, rng.normal(size=(count, 1, 3)), 2 * rng.normal(size=(count, 1, 3)))
     motion = batch.run(starts, np.array(list(CALIBRATED.values())), 80)
     if lost:
         motion.position[0, lost], motion.quaternion[0, lost] = np.nan, np.nan

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from carom.core.errors import CaromError
-from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
 from carom.identify.result import Errors, Estimate, Identification
 from carom.identify.tosses.recorded import Motions
+from carom.identify.tosses.simulate import Starts
 from carom.report.identified import identified_page
 from carom.report.identified_figures import correlation_map, error_pairs, motion_rows
 from carom.scenes.free import toss_scene
+from carom.state import Motion
 
 COUNT, SAMPLES = 5, 30
 GREATER = np.array([0.01, 0.02, 0.03, 0.04, 0.05])  #: [m] by which "after" is off, per recording
@@ -30,17 +31,17 @@ def _motions() -> Motions:
     position[0, -6:] = np.nan  # a shorter recording
     quaternion = np.tile([1.0, 0, 0, 0], (COUNT, SAMPLES, 1, 1))
     none = np.zeros((COUNT, 1, 3))
-    starts = FreeStarts.known(position[:, 0], quaternion[:, 0], none, none)
+    starts = Starts.known(position[:, 0], quaternion[:, 0], none, none)
     names = tuple(f"<toss>_{i}.csv" for i in range(COUNT))
     still, turn = np.zeros((COUNT, 3)), np.zeros((COUNT, 3, 3))
     return Motions(toss_scene(), names, 0.01, starts, position, quaternion, still, turn, np.ones(COUNT))
 
 
-def _off(motions: Motions, by: np.ndarray, angle: float) -> FreeMotion:
+def _off(motions: Motions, by: np.ndarray, angle: float) -> Motion:
     """A simulation that is off sideways by so much [N] m, and turned about z by an angle [rad]."""
     position = np.nan_to_num(motions.position, nan=0.0) + by[:, None, None, None] * np.array([0.0, 1.0, 0.0])
     turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
-    return FreeMotion(position, np.broadcast_to(turned, motions.quaternion.shape), np.zeros(COUNT, dtype=bool), 0.0)
+    return Motion(position, np.broadcast_to(turned, motions.quaternion.shape), np.zeros(COUNT, dtype=bool), 0.0)
 
 
 def _identification(**extra: object) -> Identification:
@@ -141,7 +142,7 @@ def test_without_orientation_there_is_no_panel_for_rotation() -> None:
 def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
     motions = _motions()
     good = _off(motions, GREATER, 0.1)
-    short = FreeMotion(good.position[:, :-1], good.quaternion[:, :-1], good.failed, 0.0)
+    short = Motion(good.position[:, :-1], good.quaternion[:, :-1], good.failed, 0.0)
     with pytest.raises(CaromError, match=r"before: expected one rollout of 30 samples for each of 5 recordings"):
         identified_page(tmp_path / "page.html", _identification(), motions, good, short)
     with pytest.raises(CaromError, match="square matrix for 2 parameters"):

@@ -11,13 +11,12 @@ import numpy as np
 from carom.bench.simulated_tosses import toss
 from carom.core.cma import Cma
 from carom.core.rotations import to_body
-from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, equation_1
 from carom.identify.tosses.search import search
 from carom.scenes.free import timestep
 from carom.scenes.parameters import Parameter, free_parameters, resolved
-from carom.state import Array
+from carom.state import Array, Motion
 
 TRUTH = {"friction": 0.18, "stiffness": 40_000.0, "damping": 250.0, "inertia_scale": 1.3}
 TOSSES = 8
@@ -51,7 +50,8 @@ def _plain(
     from mujoco import rollout
 
     problem = MotionProblem.of(motions, parameters, {}, threads=1)
-    model, step, count = problem.engine.model, problem.engine.substeps, len(motions)
+    model, count = motions.scene.spec(step=timestep(motions.period)).compile(), len(motions)
+    step = round(motions.period / model.opt.timestep)
     data = mujoco.MjData(model)
     starts = motions.starts
     spin = to_body(starts.quaternion[:, 0], starts.spin[:, 0])
@@ -69,7 +69,7 @@ def _plain(
         nsteps = (motions.samples - 1) * step
         state, _ = rollout.rollout(each, data, np.tile(first, (population, 1)), nstep=nsteps)
         poses = np.concatenate([np.tile(first, (population, 1))[:, None], state[:, step - 1 :: step]], axis=1)[..., 1:8]
-        motion = FreeMotion(poses[:, :, None, :3], poses[:, :, None, 3:], np.zeros(len(each), dtype=bool), 0.0)
+        motion = Motion.of(("cube",), motions.period, poses[:, :, None, :3], poses[:, :, None, 3:])
         losses = np.nan_to_num(equation_1(motions, motion).mean(axis=-1), nan=50.0, posinf=50.0)
         cma.tell(losses)
         best = min(best, float(losses.min()))

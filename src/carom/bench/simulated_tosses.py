@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from carom.core.rotations import from_scipy, to_scipy
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.identify.tosses.recorded import Motions, motions_of
 from carom.identify.tosses.sides import SIDES
+from carom.identify.tosses.simulate import Sampled, Starts
 from carom.recordings import Ground, Recordings, Trajectory
 from carom.scenes.free import toss_scene
-from carom.scenes.parameters import free_parameters
 
 RATE = 148.0  #: [1/s] of the tracker
 SAMPLES = 110
@@ -36,7 +35,7 @@ class Tossed:
         return motions_of(self.recordings)[0]
 
 
-def starts_of_tosses(count: int, rng: np.random.Generator, sides: NDArray[np.integer] | None = None) -> FreeStarts:
+def starts_of_tosses(count: int, rng: np.random.Generator, sides: NDArray[np.integer] | None = None) -> Starts:
     """Random throws from a hand's breadth above the ground."""
     position = np.zeros((count, 1, 3))
     position[..., :2] = 0.05 * rng.normal(size=(count, 1, 2))
@@ -45,7 +44,7 @@ def starts_of_tosses(count: int, rng: np.random.Generator, sides: NDArray[np.int
     heading, speed = rng.uniform(0, 2 * np.pi, count), rng.uniform(0.6, 1.4, count)
     up = rng.uniform(0.0, 0.8, count)
     velocity = np.stack([speed * np.cos(heading), speed * np.sin(heading), up], axis=-1)[:, None]
-    starts = FreeStarts.known(position, turn, velocity, 4.0 * rng.normal(size=(count, 1, 3)))
+    starts = Starts.known(position, turn, velocity, 4.0 * rng.normal(size=(count, 1, 3)))
     return starts if sides is None else replace(starts, side=SIDES[sides])
 
 
@@ -62,9 +61,8 @@ def toss(
     rng = np.random.default_rng(seed)
     scene = toss_scene()
     sides = rng.integers(0, 6, count)
-    engine = FreeBatch(scene, free_parameters(tuple(truth)), period=1 / RATE, threads=1)
-    starts = starts_of_tosses(count, rng, sides)
-    motion = engine.run(starts, np.array([list(truth.values())]), samples)
+    engine = Sampled.in_mujoco(scene, tuple(truth), period=1 / RATE, threads=1)
+    motion = engine.simulate(starts_of_tosses(count, rng, sides), truth, samples)
     position = motion.position[:, :, 0] + noise[0] * rng.normal(size=(count, samples, 3))
     shake = Rotation.from_rotvec(noise[1] * rng.normal(size=(count * samples, 3)))
     turned = shake * to_scipy(motion.quaternion[:, :, 0].reshape(-1, 4))

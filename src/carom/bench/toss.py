@@ -14,7 +14,6 @@ from carom.bench.results import Row, summarise
 from carom.compare.toss_baselines import BASELINES, PUBLISHED, baseline
 from carom.core.errors import CaromError
 from carom.core.work import Rows
-from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.tosses.predict import MotionModel, shaken
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, motions_of, trajectory_errors
@@ -23,6 +22,7 @@ from carom.identify.tosses.search import RECIPE, How, default_names
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import read
 from carom.scenes.parameters import FREE, TABLE_II
+from carom.state import Motion
 
 FITS = (3, 8)
 TESTED = 100
@@ -108,7 +108,7 @@ def _published() -> list[Row]:
     ]
 
 
-def _error_rows(setting: str, method: str, measured: Motions, motion: FreeMotion) -> Rows:
+def _error_rows(setting: str, method: str, measured: Motions, motion: Motion) -> Rows:
     position, angle = trajectory_errors(measured, motion)
     found = {"position-error-percent": 100 * position, "rotation-error-deg": np.degrees(angle)}
     return [
@@ -161,7 +161,7 @@ def _what_is_left(model: MotionModel, test: Motions, draw: int, o: Options) -> R
     ]
 
 
-def _side_known(model: MotionModel, test: Motions, threads: int) -> FreeMotion:
+def _side_known(model: MotionModel, test: Motions, threads: int) -> Motion:
     """The unseen tosses with the heavy side that explains their first moments best."""
     parameters = tuple(FREE[name] for name in model.values)
     problem = MotionProblem.of(test, parameters, {}, threads=threads)
@@ -170,7 +170,7 @@ def _side_known(model: MotionModel, test: Motions, threads: int) -> FreeMotion:
     return problem.with_sides(sides).simulate(unit[None])
 
 
-def _against_itself(motions: Motions, model: MotionModel, moved: Motions, threads: int) -> tuple[Motions, FreeMotion]:
+def _against_itself(motions: Motions, model: MotionModel, moved: Motions, threads: int) -> tuple[Motions, Motion]:
     """The calibrated MuJoCo as if it were measured, and the same with other starts."""
     sides = SIDES[:1].repeat(len(motions), axis=0) if motions.starts.side is None else motions.starts.side
     bare = replace(model, sides=None)

@@ -19,11 +19,14 @@ import numpy as np
 from carom.core.cma import Cma
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress
-from carom.engines.brax import PIPELINES, BraxFree, brax_parameters, first_states
-from carom.engines.mujoco.bodies import FreeBatch, FreeEngine, FreeMotion
+from carom.core.rotations import to_body
+from carom.engines.brax import PIPELINES, BraxEngine, brax_parameters
 from carom.identify.tosses.recorded import Motions, equation_1
-from carom.scenes.free import FreeScene
-from carom.scenes.parameters import FREE, TABLE_II, free_parameters, from_unit
+from carom.identify.tosses.result import as_it_comes
+from carom.identify.tosses.simulate import Sampled
+from carom.scenes.free import timestep
+from carom.scenes.parameters import FREE, TABLE_II, Parameter, from_unit
+from carom.state import Motion
 
 POPULATION = 12  #: candidates of one generation, simulated in one call
 #: of one fit: on eight tosses and one core, a generation takes 0.2 s (spring), 0.7 s (positional), 4 s (generalized)
@@ -61,7 +64,7 @@ class Fitted:
     """An engine with the values that a baseline found: call it with other recordings of the same bodies."""
 
     name: str
-    engine: FreeEngine
+    engine: Sampled
     values: Mapping[str, float]  #: by name of the parameter
     loss: float  #: mean of Eq. 1 over the recordings it learned from
     candidates: int  #: simulated on all of these; 0: nothing was fitted
@@ -69,7 +72,7 @@ class Fitted:
     failures: int = 0  #: rollouts that the engine gave up during the fit
     losses: tuple[float, ...] = field(default=(), repr=False)  #: best so far after each generation
 
-    def __call__(self, motions: Motions) -> FreeMotion:
+    def __call__(self, motions: Motions) -> Motion:
         """Predict recordings from their starts."""
         own, other = self.engine.scene, motions.scene
         same = [(b.shape, b.mass, b.inertia, b.com) for b in own.bodies] == [
@@ -80,29 +83,28 @@ class Fitted:
         if abs(motions.period / self.engine.period - 1) > 1e-3:
             apart = f"{self.engine.period:.6g} s apart; these are {motions.period:.6g} s"
             raise CaromError(f"{self.name} was fitted to samples {apart}")
-        values = np.array([[self.values[p.name] for p in self.engine.parameters]])
-        return self.engine.run(motions.starts, values, motions.samples)
-
-
-def default_mujoco(scene: FreeScene, period: float, *, threads: int = 1) -> FreeBatch:
-    """MuJoCo as it comes: friction 1, solref (0.02 s, 1), solimp (0.9, 0.95, 1 mm, 0.5, 2).
-
-    Only the step (below 1 ms, it divides the sample period) and the elliptic cones are Carom's.
-    """
-    return FreeBatch(scene, (), period=period, threads=threads)
+        return self.engine.simulate(motions.starts, self.values, motions.samples)
 
 
 def fit_by_cma(
-    engine: FreeEngine, train: Motions, *, name: str, generations: int, seed: int, progress: Progress | None = None
+    engine: Sampled,
+    parameters: Sequence[Parameter],
+    train: Motions,
+    *,
+    name: str,
+    generations: int,
+    seed: int,
+    progress: Progress | None = None,
 ) -> Fitted:
     """Plain CMA-ES on the mean of Eq. 1 over the recordings, from the middle of the bounds; the best candidate seen."""
-    before, middle = perf_counter(), np.full(len(engine.parameters), 0.5)
+    before, middle = perf_counter(), np.full(len(parameters), 0.5)
     search = Cma(middle, sigma=0.3, seed=seed, population=POPULATION)
     best, found, failures, losses = np.inf, middle, 0, []
     starts = train.starts[np.tile(np.arange(len(train)), POPULATION)]
     for done in range(generations):
-        values = from_unit(engine.parameters, search.ask())
-        motion = engine.run(starts, np.repeat(values, len(train), axis=0), train.samples)
+        values = from_unit(parameters, search.ask())
+        each = np.repeat(values, len(train), axis=0)
+        motion = engine.simulate(starts, {p.name: each[:, i] for i, p in enumerate(parameters)}, train.samples)
         gave_up = motion.failed.reshape(POPULATION, -1)
         loss = np.where(gave_up, FAILED, equation_1(train, motion)).mean(axis=1)
         search.tell(loss)
@@ -112,7 +114,7 @@ def fit_by_cma(
         losses.append(best)
         if progress:
             progress(f"fit {name}", done + 1, generations)
-    chosen = dict(zip((p.name for p in engine.parameters), map(float, found), strict=True))
+    chosen = dict(zip((p.name for p in parameters), map(float, found), strict=True))
     count = generations * POPULATION
     return Fitted(name, engine, chosen, best, count, perf_counter() - before, failures, tuple(losses))
 
@@ -152,31 +154,30 @@ def _sysid() -> Any:
 
 def _writer(name: str) -> Callable[[mujoco.MjSpec, Any], None]:
     """What writes one parameter of Table II into every contact pair."""
-    column = TABLE_II.index(name)
+    write = FREE[name].write
 
-    def write(spec: mujoco.MjSpec, parameter: Any) -> None:
-        value = float(parameter.value[0])
-        for pair in spec.pairs:
-            if name == "friction":
-                pair.friction[:2] = value
-            elif column < 3:
-                pair.solref[column - 1] = value
-            else:
-                pair.solimp[column - 3] = value
+    def into(spec: mujoco.MjSpec, parameter: Any) -> None:
+        if write is not None:
+            write.into_spec(spec, float(parameter.value[0]))
 
-    return write
+    return into
 
 
 def _sequences(sysid: Any, motions: Motions) -> Any:
     """The recordings as `mujoco.sysid` wants them; signs of the measured quaternions go on from the start's."""
-    spec = default_mujoco(motions.scene, motions.period).spec_with({})
+    spec = motions.scene.spec_with({}, step=timestep(motions.period))
     body = motions.scene.bodies[0].name
     for name, kind in (("position", "mjSENS_FRAMEPOS"), ("quaternion", "mjSENS_FRAMEQUAT")):
         sort, frame = getattr(mujoco.mjtSensor, kind), mujoco.mjtObj.mjOBJ_XBODY
         spec.add_sensor(name=name, type=sort, objtype=frame, objname=body)
     model = spec.compile()
     states, controls, readings = [], [], []
-    for row, (q, qd) in enumerate(zip(*first_states(motions.scene, motions.starts), strict=True)):
+    start = motions.starts.state(motions.scene, {})
+    turn = start.quaternion[:, 0]
+    first = np.column_stack([start.position[:, 0], turn])
+    # MuJoCo wants the angular velocity in the body's frame
+    going = np.column_stack([start.velocity[:, 0], to_body(turn, start.spin[:, 0])])
+    for row, (q, qd) in enumerate(zip(first, going, strict=True)):
         pose = np.concatenate([motions.position[row, :, 0], motions.quaternion[row, :, 0]], axis=-1)
         seen = np.flatnonzero(np.isfinite(pose).all(axis=-1))
         if len(seen) < 2:
@@ -193,29 +194,26 @@ def _sequences(sysid: Any, motions: Motions) -> Any:
 
 
 def _default(train: Motions, seed: int, progress: Progress | None) -> Fitted:
-    engine = default_mujoco(train.scene, train.period)
-    return _scored("mujoco-default", engine, {}, train, 0.0)
+    engine = Sampled.in_mujoco(train.scene, (), period=train.period, threads=1)
+    return Fitted("mujoco-default", engine, {}, float(equation_1(train, as_it_comes(train)).mean()), 0, 0.0)
 
 
 def _by_sysid(train: Motions, seed: int, progress: Progress | None) -> Fitted:
     before = perf_counter()
     values = sysid_fit(train)
-    engine = FreeBatch(train.scene, free_parameters(TABLE_II), period=train.period, threads=1)
-    return _scored("mujoco-sysid", engine, values, train, perf_counter() - before)
-
-
-def _scored(name: str, engine: FreeEngine, values: Mapping[str, float], train: Motions, seconds: float) -> Fitted:
-    """A fit with its loss on the recordings it learned from."""
-    motion = Fitted(name, engine, values, np.nan, 0, seconds)(train)
-    return Fitted(name, engine, values, float(equation_1(train, motion).mean()), int(bool(values)), seconds)
+    engine = Sampled.in_mujoco(train.scene, TABLE_II, period=train.period, threads=1)
+    loss = float(equation_1(train, engine.simulate(train.starts, values, train.samples)).mean())
+    return Fitted("mujoco-sysid", engine, values, loss, 1, perf_counter() - before)
 
 
 def _in_brax(pipeline: str) -> Callable[[Motions, int, Progress | None], Fitted]:
     def fit(train: Motions, seed: int, progress: Progress | None) -> Fitted:
         parameters = brax_parameters(pipeline)
-        engine = BraxFree(train.scene, parameters, pipeline=pipeline, period=train.period, threads=1)
-        count = GENERATIONS[pipeline]
-        return fit_by_cma(engine, train, name=f"brax-{pipeline}", generations=count, seed=seed, progress=progress)
+        names, step = [p.name for p in parameters], timestep(train.period)
+        brax = BraxEngine(train.scene, names, pipeline=pipeline, step=step, threads=1)
+        engine, count = Sampled(train.scene, brax, train.period), GENERATIONS[pipeline]
+        name = f"brax-{pipeline}"
+        return fit_by_cma(engine, parameters, train, name=name, generations=count, seed=seed, progress=progress)
 
     return fit
 

@@ -25,11 +25,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.core.rotations import to_body, to_world
-from carom.engines.contract import Validation, frame_times, held_controls, row_values
+from carom.engines.contract import Validation, frame_times, held_controls, row_values, same_bodies
 from carom.engines.mjx.load import float64
 from carom.scenes.free import FreeScene
 from carom.scenes.parameters import FREE, PARAMETERS, TABLE_II, Parameter
 from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.state import Array, Contacts, Motion, SceneState, Status
 
 PIPELINES = ("generalized", "positional", "spring")
@@ -132,8 +133,15 @@ class BraxEngine:
                 cannot.append(f"body '{body.name}': shapes are {' or '.join(SHAPES)}, not {kind}")
         return Validation((*_IGNORED[self.pipeline], _TWIST), tuple(cannot))
 
-    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> BraxRun:
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> BraxRun:
         """See `Engine`."""
+        same_bodies(bodies)
         body = self._scene.bodies[0].name
         if start.bodies != (body,) or start.joints:
             got = ", ".join((*start.bodies, *start.joints)) or "none"

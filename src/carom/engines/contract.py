@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError, unknown_name
+from carom.scenes.parameters import PARAMETERS
 from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Contacts, Motion, SceneState, Strikes
 from carom.state import Status as Status
@@ -101,8 +103,14 @@ class Engine(Protocol):
         """Name what this engine would ignore in a scene, or cannot do."""
         ...
 
-    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> Run:
-        """Begin at these states, which may be in contact."""
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> Run:
+        """Begin at these states, which may be in contact; `bodies` are those of each row, where they differ."""
         ...
 
 
@@ -193,7 +201,16 @@ def row_values(values: Mapping[str, ArrayLike] | None, count: int, known: Sequen
         if name not in known:
             raise CaromError(unknown_name("parameter of this engine", name, known))
         array = np.asarray(value, dtype=np.float64)
+        if name in PARAMETERS and PARAMETERS[name].vector and array.shape == (count, 3):
+            found[name] = array
+            continue
         if array.shape not in ((), (count,)) or not np.isfinite(array).all():
             raise CaromError(f"parameter '{name}': expected a finite number, or {count} of them, got {array}")
         found[name] = np.broadcast_to(array, (count,)).copy()
     return found
+
+
+def same_bodies(bodies: Sequence[Sequence[Body]] | None) -> None:
+    """Refuse bodies that differ from row to row."""
+    if bodies is not None:
+        raise CaromError("bodies: this engine has the same ones in all rows; MujocoEngine takes others")

@@ -7,7 +7,7 @@ for whole batches at once. Strikes outside what the model has learned are answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import final
 
 import numpy as np
@@ -24,6 +24,7 @@ from carom.engines.contract import (
     control_array,
     frame_times,
     row_values,
+    same_bodies,
     with_failed,
     without_bad_rows,
 )
@@ -34,6 +35,7 @@ from carom.engines.slider import CHUNK, at_times
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.stepped import Stepped
 from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, SceneState, Strikes, rotate
 
@@ -88,8 +90,15 @@ class HybridSimulator:
         order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
         return with_failed(taken(joined([part for _, part in parts]), order), bad)
 
-    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> StrikeRun:
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> StrikeRun:
         """See `Engine`; the impact is learned, so that there are no parameters to give."""
+        same_bodies(bodies)
         row_values(values, len(start), ())
         if self.sliding == "mujoco":
             return self.engine.open(start)

@@ -13,15 +13,15 @@ import numpy as np
 from carom.core.artefacts import atomically
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
-from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, groups, motions_of
-from carom.identify.tosses.result import SIDE_NAMES, errors_of, identify_motions, percent_errors
+from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, identify_motions, percent_errors
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Recordings
-from carom.scenes.parameters import FREE, TABLE_II
+from carom.scenes.free import timestep
+from carom.scenes.parameters import TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
 TESTED = 100  #: at most
@@ -118,22 +118,16 @@ def write_calibrated(out: Path, calibrated: Calibrated) -> list[Path]:
 
     out.mkdir(parents=True, exist_ok=True)
     trained, model = calibrated.trained, calibrated.model
-    engine = FreeBatch(trained.scene, tuple(FREE[name] for name in model.values), period=trained.period)
-    spec = engine.spec_with(dict(model.values))
+    spec = trained.scene.spec_with(dict(model.values), step=timestep(trained.period))
     spec.compile()
     text = spec.to_xml()
     xml = out / "calibrated.xml"
     atomically(xml, lambda file: file.write(text.encode()))
     shown = trained if calibrated.tested is None else calibrated.tested
-    before = _before(shown)
+    before = as_it_comes(shown)
     after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
     page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
     return [calibrated.identification.write(out), xml, page]
-
-
-def _before(motions: Motions) -> FreeMotion:
-    """The recordings in MuJoCo as it comes."""
-    return FreeBatch(motions.scene, (), period=motions.period).run(motions.starts, np.zeros((1, 0)), motions.samples)
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from carom.core.errors import CaromError
-from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.result import Identification
 from carom.identify.tosses.recorded import Motions
 from carom.report.figures import ParameterInterval, parameter_intervals
 from carom.report.identified_figures import correlation_map, error_pairs, errors_of, motion_rows
 from carom.report.page import Figure, Section, Table, Text, write_report
 from carom.scenes.parameters import PARAMETERS
+from carom.state import Motion
 
 
 def identified_page(
-    path: Path, identification: Identification, motions: Motions, after: FreeMotion, before: FreeMotion
+    path: Path, identification: Identification, motions: Motions, after: Motion, before: Motion
 ) -> Path:
     """Write the page to `path`; `after` and `before` are every recording with the identified and default parameters."""
     for label, motion in (("after", after), ("before", before)):
@@ -50,7 +50,7 @@ def identified_page(
     return write_report(path, sections, title=title, subtitle=subtitle)
 
 
-def _in_short(identification: Identification, motions: Motions, after: FreeMotion, before: FreeMotion) -> Text:
+def _in_short(identification: Identification, motions: Motions, after: Motion, before: Motion) -> Text:
     (p0, r0), (p1, r1) = (errors_of(motions, m) for m in (before, after))
     first = (
         f"On {len(motions)} recordings the simulator was off by **{p0.mean():.1f} %** of the body's width and "

@@ -11,10 +11,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from carom.core.errors import CaromError
-from carom.engines.mujoco.bodies import FreeMotion
 from carom.identify.tosses.recorded import Motions, frame_errors, trajectory_errors
 from carom.report.style import GREY, INK, ORANGE, SOFT, styled
-from carom.state import Array
+from carom.state import Array, Motion
 
 SHOWN = 4  #: recordings whose motion is drawn, from the best to the worst
 NAMED = 24  #: recordings up to which bars carry their names
@@ -23,13 +22,13 @@ REAL, BEFORE, AFTER = ("real", INK, 2.6), ("before", GREY, 1.6), ("after", ORANG
 PLACES = {1: ("the only one",), 2: ("best", "worst"), 3: ("best", "median", "worst")}
 
 
-def errors_of(motions: Motions, motion: FreeMotion) -> tuple[Array, Array]:
+def errors_of(motions: Motions, motion: Motion) -> tuple[Array, Array]:
     """Position [N] in percent of the width and rotation [N] in degrees."""
     position, angle = trajectory_errors(motions, motion)
     return 100 * position[0], np.degrees(angle[0])
 
 
-def error_pairs(motions: Motions, after: FreeMotion, before: FreeMotion) -> Any:
+def error_pairs(motions: Motions, after: Motion, before: Motion) -> Any:
     """Position and rotation error of every recording, before and after, with the means: Fig. 4 of the paper."""
     measured = bool(np.isfinite(motions.quaternion).any())
     figure = make_subplots(rows=2 if measured else 1, cols=1, shared_xaxes=True, vertical_spacing=0.08)
@@ -70,7 +69,7 @@ def error_pairs(motions: Motions, after: FreeMotion, before: FreeMotion) -> Any:
     return figure.update_xaxes(title_text="recording", showticklabels=len(names) <= NAMED, row=rows, col=1)
 
 
-def motion_rows(motions: Motions, after: FreeMotion, before: FreeMotion) -> Any:
+def motion_rows(motions: Motions, after: Motion, before: Motion) -> Any:
     """Height, path from above and angle error of the best, middling and worst recordings: Fig. 5 of the paper."""
     position, rotation = errors_of(motions, after)
     order = np.argsort(position / 100 + np.radians(rotation), kind="stable")
@@ -98,7 +97,7 @@ def motion_rows(motions: Motions, after: FreeMotion, before: FreeMotion) -> Any:
     )
 
 
-def _motion_row(figure: Any, at: int, row: int, motions: Motions, after: FreeMotion, before: FreeMotion) -> None:
+def _motion_row(figure: Any, at: int, row: int, motions: Motions, after: Motion, before: Motion) -> None:
     body = _mover(motions, row)
     seen: Any = np.isfinite(motions.position[row, :, body]).all(axis=-1)
     last = int(np.flatnonzero(seen)[-1]) + 1

@@ -13,9 +13,6 @@ from carom.identify.result import Estimate, read
 from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
 from carom.state import Array
 
-#: what is part of a body; the rest is written into the engine's contacts, ground and gravity
-OF_BODIES = ("mass_scale", "inertia_scale", "com_x", "com_y", "com_z", "com_offset", "length_scale")
-
 
 @dataclass(frozen=True)
 class Calibration:

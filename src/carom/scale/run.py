@@ -14,16 +14,17 @@ from carom.core.artefacts import UNITS, versions
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.core.rotations import matrices
-from carom.engines.mujoco.bodies import FreeStarts
-from carom.engines.mujoco.varied import VariedBatch
-from carom.scale.calibration import OF_BODIES, Calibration
+from carom.engines.mujoco.engine import MujocoEngine
+from carom.scale.calibration import Calibration
 from carom.scale.draws import Draw, Maker, Pool, lean, turned
 from carom.scale.reader import Trajectories, load, summary
 from carom.scale.shards import COLUMNS, MADE_WITH, Row, meshes_of, write_shards
 from carom.scale.sources import Source
-from carom.scenes.free import FreeScene
+from carom.scenes.free import FreeScene, timestep
+from carom.scenes.parameters import OF_BODIES
 from carom.scenes.solids import Variation
-from carom.state import Array
+from carom.scenes.varied import VariedScene
+from carom.state import Array, SceneState
 
 AWAY = 10.0  #: [m] further than this from its start a body has left the scene
 STATE = ("position", "quaternion", "velocity", "spin")  #: of the bodies at the start
@@ -124,7 +125,7 @@ class _Shards:
         self.seed, self.threads, self.engine_seconds = seed, threads, 0.0
         self.parameters = [p for p in calibration.parameters if p.name not in OF_BODIES]
         self._columns = [i for i, p in enumerate(calibration.parameters) if p.name not in OF_BODIES]
-        self._batches: dict[tuple[str, ...], VariedBatch] = {}
+        self._engines: dict[tuple[str, ...], MujocoEngine] = {}
 
     def make(self, shard: int, indices: range) -> Sequence[Row]:
         """The trajectories of one shard: drawn one by one, simulated together by their number of bodies."""
@@ -132,7 +133,7 @@ class _Shards:
         length = dict(zip(names, self.calibration.value, strict=True)).get("length_scale", 1.0)
         pool = Pool.drawn(self.source.templates, self.variation, length, (self.seed, _POOL, shard))
         if len(pool.templates):
-            self._batches.clear()  # the meshes are this shard's own
+            self._engines.clear()  # the meshes are this shard's own
         drawn: list[tuple[Draw, Array]] = []
         for index in indices:
             values = self.calibration.draw(self._random(_VALUES, index))
@@ -144,11 +145,14 @@ class _Shards:
             together.setdefault(draw.kinds, []).append(row)
         rows: dict[int, Row] = {}
         for members in together.values():
-            batch = self._batch(drawn[members[0]][0], pool)
+            engine = self._engine(drawn[members[0]][0], pool)
             values = np.array([drawn[row][1] for row in members])
             draws = [drawn[row][0] for row in members]
-            starts = FreeStarts.known(*(np.array([getattr(d, n) for d in draws]) for n in STATE))
-            motion = batch.roll([d.bodies for d in draws], starts, values[:, self._columns], self.source.samples)
+            at, turn, going, spin = (np.array([getattr(draw, name) for draw in draws]) for name in STATE)
+            start = SceneState(engine.layout.bodies, at, turn, going, spin)
+            own = {p.name: values[:, i] for p, i in zip(self.parameters, self._columns, strict=True)}
+            run = engine.open(start, own, bodies=[draw.bodies for draw in draws])
+            motion = run.rollout((self.source.samples - 1) * self.source.period, frames=self.source.samples)
             self.engine_seconds += motion.engine_seconds
             for n, row in enumerate(members):
                 draw, value = drawn[row]
@@ -159,14 +163,13 @@ class _Shards:
     def _random(self, purpose: int, index: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))
 
-    def _batch(self, draw: Draw, pool: Pool) -> VariedBatch:
-        if draw.kinds not in self._batches:
-            source = self.source
+    def _engine(self, draw: Draw, pool: Pool) -> MujocoEngine:
+        if draw.kinds not in self._engines:
+            source, names = self.source, [p.name for p in self.parameters]
             scene = FreeScene(source.name, draw.bodies, source.gravity, source.ground_height, source.planar)
-            self._batches[draw.kinds] = VariedBatch(
-                scene, self.parameters, period=source.period, meshes=pool.shapes(), threads=self.threads
-            )
-        return self._batches[draw.kinds]
+            varied, step = VariedScene(scene, pool.shapes()), timestep(source.period)
+            self._engines[draw.kinds] = MujocoEngine(varied, names, step=step, threads=self.threads)
+        return self._engines[draw.kinds]
 
     def _row(self, index: int, draw: Draw, values: Array, position: Array, quaternion: Array, *, failed: bool) -> Row:
         named = dict(zip(self.calibration.names, values.tolist(), strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import mujoco
@@ -11,8 +12,8 @@ import numpy as np
 
 from carom.core.errors import SceneError
 from carom.core.rotations import of_tilt
-from carom.scenes.free_writing import centres, pad_size, write_bodies, write_contacts, write_sizes
-from carom.scenes.parameters import FACE, FREE, PARAMETERS, contact_values
+from carom.scenes.free_writing import centres, pad_size, write_bodies, write_sizes
+from carom.scenes.parameters import FACE, FREE, write_contacts, write_contacts_into
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.solids import calibrated_body
@@ -53,6 +54,11 @@ class FreeScene(Scene):
         """The positional scale w_i of each body in Eq. 1 [B] [m]: its mean extent, or the diameter of a round one."""
         return np.array([b.solid.width for b in self.bodies])
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """See `Scene`."""
+        return tuple(FREE)
+
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """See `Scene`; faces get pads of their own, and contacts more friction, where the parameters want it."""
         condim = 6 if "rolling_friction" in parameters else 4 if "torsional_friction" in parameters else 3
@@ -60,22 +66,25 @@ class FreeScene(Scene):
 
     def write(self, batch: Any, values: Mapping[str, Array]) -> None:
         """See `Scene`."""
-        odd = next((name for name in values if name not in FREE), None)
-        if odd is not None:
-            raise SceneError(f"parameter '{odd}' has no meaning for free bodies; they take: {', '.join(FREE)}")
         write_contacts(batch, values)
-        write_bodies(self, batch, values, centres(batch.model, len(self.bodies), values, batch.nsim))
+        write_bodies(self, batch, values, self.centres(values, batch.nsim))
         if {"length_scale", "edge_radius"} & values.keys():
             ones = np.ones(batch.nsim)
             write_sizes(self, batch, values.get("length_scale", ones), values.get("edge_radius", 0 * ones))
 
+    @cached_property
+    def _declared(self) -> Array:
+        """Centres of mass in the bodies' frames [B, 3] [m], as MuJoCo has them."""
+        return np.array(self.spec().compile().body_ipos[1 : 1 + len(self.bodies)])
+
+    def centres(self, values: Mapping[str, Array], count: int) -> Array:
+        """Centres of mass with these parameters [N] in the bodies' frames [N, B, 3] [m]."""
+        return centres(self._declared, values, count)
+
     def spec_with(self, values: Mapping[str, float], *, step: float | None = None) -> mujoco.MjSpec:
         """The scene's MJCF with these parameters written in, as MuJoCo opens it."""
         spec = calibrated(self, values).spec(step=step, parameters=tuple(values))
-        for name, value in contact_values(values).items():
-            write = PARAMETERS[name].write
-            if write is not None:
-                write.into_spec(spec, value)
+        write_contacts_into(spec, values)
         if {"tilt_x", "tilt_y"} & values.keys():
             spec.geom("ground").quat = of_tilt(values.get("tilt_x", 0.0), values.get("tilt_y", 0.0))
         if radius := values.get("edge_radius", 0.0):

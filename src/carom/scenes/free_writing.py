@@ -9,7 +9,7 @@ import numpy as np
 
 from carom.core.errors import SceneError
 from carom.core.rotations import of_tilt
-from carom.scenes.parameters import FACE, PARAMETERS, contact_values
+from carom.scenes.parameters import FACE
 from carom.state import Array
 
 if TYPE_CHECKING:
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 PAD_HEIGHT, PAD_INSET = 0.0025, 0.08  #: of a face that rubs unlike its edges: how far it stands out, and ends, per side
 OF_MASS = ("com_x", "com_y", "com_z", "com_offset")  #: parameters that move the centre of mass
-
-
-def write_contacts(batch: Any, values: Mapping[str, Array]) -> None:
-    """Parameters [N] of contacts into a batch."""
-    for name, value in contact_values(values).items():
-        write = PARAMETERS[name].write
-        if write is not None:
-            write.into_batch(batch, np.broadcast_to(value, (batch.nsim,)))
 
 
 def write_bodies(scene: FreeScene, batch: Any, values: Mapping[str, Array], com: Array) -> None:
@@ -68,16 +60,19 @@ def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> No
         batch.expand("pair_margin")[:] = radius[:, None] * touching
 
 
-def centres(model: Any, bodies: int, values: Mapping[str, Array], count: int, side: Array | None = None) -> Array:
-    """Centres of mass in the bodies' frames [N, B, 3] [m]; `side` [N, 3] is where a `com_offset` points, x if None."""
+def centres(declared: Array, values: Mapping[str, Array], count: int) -> Array:
+    """Centres of mass in the bodies' frames [N, B, 3] [m], from the declared ones [B, 3].
+
+    `com_offset` is of the first body, along x, or in a direction of its own where it is a vector [N, 3].
+    """
     scale = values.get("length_scale", np.ones(count))
-    com = model.body_ipos[1 : 1 + bodies] * scale[:, None, None]
+    com = declared * scale[:, None, None]
     for i, axis in enumerate("xyz"):
         if f"com_{axis}" in values:
             com[..., i] += values[f"com_{axis}"][:, None]
     if "com_offset" in values:
-        towards = np.tile([1.0, 0.0, 0.0], (count, 1)) if side is None else side
-        com[:, 0] += values["com_offset"][:, None] * towards
+        offset = values["com_offset"]
+        com[:, 0] += offset if offset.ndim == 2 else offset[:, None] * np.array([1.0, 0.0, 0.0])
     return np.asarray(com)
 
 

@@ -67,6 +67,7 @@ class Parameter:
     log: bool = False  #: sampled and searched on a logarithmic scale
     about: str = ""
     write: Write | None = None  #: None: it is no parameter of a contact
+    vector: bool = False  #: may be given as a vector [3] too, where its direction matters
 
     def from_unit(self, z: ArrayLike) -> Array:
         """Values for numbers in [0, 1]: 0 is the lower bound, 1 the upper."""
@@ -151,9 +152,10 @@ _WRITES: Mapping[str, Write] = {
     "impedance_midpoint": Write("solimp", (3,)),
     "impedance_power": Write("solimp", (4,)),
 }
+CONTACT = tuple(_WRITES)  #: names of the parameters of contacts
 #: Every parameter that Carom knows.
 PARAMETERS: Mapping[str, Parameter] = {
-    p.name: replace(p, write=_WRITES.get(p.name)) for p in (*_STRIKES, *_COM, *_FREE)
+    p.name: replace(p, write=_WRITES.get(p.name), vector=p.name == "com_offset") for p in (*_STRIKES, *_COM, *_FREE)
 }
 #: Those of strikes, and those of free bodies.
 KNOWN: Mapping[str, Parameter] = {p.name: PARAMETERS[p.name] for p in (*_STRIKES, *_COM)}
@@ -161,6 +163,8 @@ FREE: Mapping[str, Parameter] = {p.name: PARAMETERS[p.name] for p in _FREE}
 TABLE_I = ("striker_friction", "ground_friction", "striker_damping", "ground_damping")
 SOLIMP = ("impedance_least", "impedance_most", "impedance_width", "impedance_midpoint", "impedance_power")
 TABLE_II = ("friction", "time_constant", "damping_ratio", *SOLIMP)
+#: what is part of a body; the rest is written into contacts, ground and gravity
+OF_BODIES = ("mass_scale", "inertia_scale", "com_x", "com_y", "com_z", "com_offset", "length_scale")
 DIRECT = ("friction", "stiffness", "damping")  #: contact in the direct form of solref
 _FORMS = (("stiffness", "damping"), ("time_constant", "damping_ratio"))  #: of solref: both numbers, or none
 
@@ -206,6 +210,18 @@ def contact_values(values: Mapping[str, Any]) -> dict[str, Any]:
         if set(form) & values.keys():
             found |= {name: values.get(name, PARAMETERS[name].default) for name in form}
     return {name: found[name] for name in _WRITES if name in found}
+
+
+def write_contacts(batch: Any, values: Mapping[str, Array]) -> None:
+    """Parameters [N] of contacts into a `mujoco.batch.Batch`."""
+    for name, value in contact_values(values).items():
+        _WRITES[name].into_batch(batch, np.broadcast_to(value, (batch.nsim,)))
+
+
+def write_contacts_into(spec: Any, values: Mapping[str, float]) -> None:
+    """Parameters of contacts into an `MjSpec`."""
+    for name, value in contact_values(values).items():
+        _WRITES[name].into_spec(spec, value)
 
 
 def defaults(parameters: Sequence[Parameter]) -> Array:

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
-
 from carom.core.errors import SceneError, unknown_name
-from carom.scenes.parameters import PARAMETERS, contact_values
-from carom.scenes.shapes import ROLES
+from carom.scenes.parameters import CONTACT, write_contacts
+from carom.scenes.shapes import ROLES, Body
 from carom.state import Array
 
 if TYPE_CHECKING:
@@ -28,6 +26,18 @@ class Scene(ABC):
 
     name: str
 
+    @property
+    @abstractmethod
+    def takes(self) -> tuple[str, ...]:
+        """Names of the parameters that can be written into it."""
+
+    def check_parameters(self, names: Sequence[str]) -> None:
+        """Refuse parameters that mean nothing here."""
+        for name in names:
+            if name not in self.takes:
+                takes = f"it takes: {', '.join(self.takes)}"
+                raise SceneError(f"parameter '{name}' has no meaning in scene '{self.name}'; {takes}")
+
     @abstractmethod
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """The scene with this time step [s], ready for these parameters; `step` None: the scene's own."""
@@ -35,6 +45,10 @@ class Scene(ABC):
     @abstractmethod
     def write(self, batch: Any, values: Mapping[str, Array]) -> None:
         """Write parameters [N] by name into the simulations of a `mujoco.batch.Batch`."""
+
+    def write_rows(self, batch: Any, values: Mapping[str, Array], bodies: Sequence[Sequence[Body]]) -> None:
+        """The same with bodies of its own for each row, as many as the scene has; only a `VariedScene` can."""
+        raise SceneError(f"scene '{self.name}': its bodies are the same in all rows; use a VariedScene")
 
 
 @final
@@ -68,18 +82,16 @@ class MjcfScene(Scene):
             spec.option.timestep = step
         return spec
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """Those of contacts, which go into all contact pairs that the MJCF declares."""
+        return CONTACT
+
     def write(self, batch: Any, values: Mapping[str, Array]) -> None:
-        """Parameters of contacts go into all contact pairs that the MJCF declares."""
-        own = contact_values(values)
-        odd = next((name for name in values if name not in own), None)
-        if odd is not None:
-            raise SceneError(f"parameter '{odd}' has no meaning in scene '{self.name}': it takes those of contacts")
-        if own and not batch.model.npair:
+        """See `Scene`."""
+        if values and not batch.model.npair:
             raise SceneError(f"scene '{self.name}': parameters of contacts need <pair> elements in the MJCF")
-        for name, value in own.items():
-            write = PARAMETERS[name].write
-            if write is not None:
-                write.into_batch(batch, np.broadcast_to(value, (batch.nsim,)))
+        write_contacts(batch, values)
 
 
 def mjcf_scene(path: str | Path, roles: Mapping[str, str] | None = None) -> MjcfScene:

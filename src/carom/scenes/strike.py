@@ -11,7 +11,7 @@ import numpy as np
 
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.outline import Outline
-from carom.scenes.parameters import PARAMETERS, Parameter, contact_values, known, with_bounds
+from carom.scenes.parameters import TABLE_I, Parameter, known, with_bounds, write_contacts
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
@@ -119,6 +119,11 @@ class StrikeScene(Scene):
         skip = {"striker_inertia"} if teacher == "mujoco" else set()
         return contact + tuple(p for p in self.unknown if p.name not in skip)
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """See `Scene`: Table I, the striker's mass and face, and where the target's mass is."""
+        return (*TABLE_I, "striker_mass", "face_width", "face_tilt", "face_offset", "com_x", "com_y")
+
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """See `Scene`; a free `target` on a `ground` plane, and a `striker` on two slides and a hinge."""
         from carom.scenes.mjcf import strike_spec  # here: MuJoCo is slow to import, most scenes don't need it
@@ -132,10 +137,7 @@ class StrikeScene(Scene):
         """See `Scene`. Where the face is (`face_tilt`, `face_offset`) is part of the strikes, not of the model."""
         model = batch.model
         target, striker = model.body("target").id, model.body("striker").id
-        for name, value in contact_values(values).items():
-            write = PARAMETERS[name].write
-            if write is not None:
-                write.into_batch(batch, value)
+        write_contacts(batch, values)
         batch.expand("body_ipos")[:, target, :2] = self.mass_centres(values, batch.nsim)
         if "striker_mass" in values:
             batch.expand("body_mass")[:, striker] = values["striker_mass"]

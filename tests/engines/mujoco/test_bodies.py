@@ -8,12 +8,14 @@ import mujoco
 import numpy as np
 import pytest
 from free_recordings import starts_of_tosses
+from rolled_bodies import Rolled
 from scipy.spatial.transform import Rotation
 
 from carom.core.errors import SceneError
 from carom.core.rotations import to_body
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts, Keep
+from carom.engines.mujoco.engine import Keep
 from carom.identify.tosses.result import contact_character
+from carom.identify.tosses.simulate import Starts
 from carom.scenes.free import FreeScene, toss_scene
 from carom.scenes.parameters import FREE, Parameter, free_parameters
 from carom.scenes.shapes import Body, Shape
@@ -25,11 +27,11 @@ CONTACT = {"friction": 0.25, "stiffness": 15_000.0, "damping": 120.0}
 
 def one(position, velocity, *, quaternion=LEVEL, spin=(0.0, 0.0, 0.0)):
     """A start of one body, known exactly."""
-    return FreeStarts.known(*(np.array(v, dtype=float)[None, None] for v in (position, quaternion, velocity, spin)))
+    return Starts.known(*(np.array(v, dtype=float)[None, None] for v in (position, quaternion, velocity, spin)))
 
 
 def engine(names, scene=None, *, period=PERIOD, step=None, threads=1):
-    return FreeBatch(scene or toss_scene(), free_parameters(tuple(names)), period=period, step=step, threads=threads)
+    return Rolled(scene or toss_scene(), free_parameters(tuple(names)), period=period, step=step, threads=threads)
 
 
 def frames(quaternion):
@@ -128,14 +130,14 @@ def test_poor_candidates_stand_still_once_they_are_given_up():
 
 def stepped(batch, values, starts, samples):
     """The same with `mj_step`, on the MJCF with the values written in."""
-    model = batch.spec_with(values).compile()
+    model = batch.scene.spec_with(values, step=batch.step).compile()
     data = mujoco.MjData(model)
     data.qpos[:3], data.qpos[3:] = starts.position[0, 0], starts.quaternion[0, 0]
     data.qvel[:3] = starts.velocity[0, 0]
     data.qvel[3:] = to_body(starts.quaternion[0], starts.spin[0])[0]
     path = [data.qpos.copy()]
     for _ in range(samples - 1):
-        mujoco.mj_step(model, data, nstep=batch.substeps)
+        mujoco.mj_step(model, data, nstep=round(batch.period / batch.step))
         path.append(data.qpos.copy())
     return np.array(path)
 
@@ -180,8 +182,8 @@ def test_the_written_mjcf_moves_as_the_batch_does(values):
 
 def test_wrong_parameters_are_refused_with_what_exists():
     stranger = Parameter("stickiness", "1", 0.0, 1.0, 0.5, False, "not a thing")
-    with pytest.raises(SceneError, match="'stickiness' has no meaning for free bodies; they take: friction, "):
-        FreeBatch(toss_scene(), (stranger,), period=PERIOD)
+    with pytest.raises(SceneError, match="'stickiness' has no meaning in scene 'toss'; it takes: friction, "):
+        Rolled(toss_scene(), (stranger,), period=PERIOD)
 
 
 def discs(mass=(0.02, 0.05), radius=(0.025, 0.04)):
@@ -196,7 +198,7 @@ def collided(values, *, aside=0.0, period=0.002):
     """Velocities of two discs [2, 2] and spins [2] before and after a disc at 0.5 m/s meets one at rest."""
     position = np.array([[[-0.1, aside, 0.0], [0.0, 0.0, 0.0]]])
     velocity, still = np.array([[[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]]), np.zeros((1, 2, 3))
-    starts = FreeStarts.known(position, np.tile(LEVEL, (1, 2, 1)), velocity, still)
+    starts = Starts.known(position, np.tile(LEVEL, (1, 2, 1)), velocity, still)
     batch = engine(values, discs(), period=period)
     motion = batch.run(starts, np.array([list(values.values())]), 301)
     path = motion.position[0, :, :, :2]
@@ -230,7 +232,7 @@ def test_lengths_of_colliding_discs_count_recorded_over_real():
     values = {"friction": 0.0, "stiffness": 50_000.0, "damping": 200.0, "length_scale": 1.05}
     position = np.array([[[-0.1, 0.0, 0.0], [0.0, 0.0, 0.0]]])
     velocity, still = np.array([[[0.5, 0.0, 0.0], [0.0, 0.0, 0.0]]]), np.zeros((1, 2, 3))
-    starts = FreeStarts.known(position, np.tile(LEVEL, (1, 2, 1)), velocity, still)
+    starts = Starts.known(position, np.tile(LEVEL, (1, 2, 1)), velocity, still)
     path = engine(values, discs(), period=0.001).run(starts, np.array([list(values.values())]), 200).position[0]
     apart = np.linalg.norm(path[:, 0] - path[:, 1], axis=-1)
     assert apart.min() == pytest.approx(0.065 * 1.05, abs=1.5e-3)

@@ -9,16 +9,19 @@ import mujoco
 import numpy as np
 import pytest
 import trimesh
+from rolled_bodies import Rolled
 
 from carom.core.rotations import matrices, random_turn
-from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts
-from carom.engines.mujoco.varied import VariedBatch, principal_frame
+from carom.engines.mujoco.engine import MujocoEngine
+from carom.identify.tosses.simulate import Starts
 from carom.scale.draws import Draw, apart, below
-from carom.scenes.free import FreeScene, free_spec
+from carom.scenes.free import FreeScene, free_spec, timestep
 from carom.scenes.mesh_files import inertia_from, moments_from
 from carom.scenes.parameters import free_parameters
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.solids import Variation, calibrated_body, mesh_solid, stretched
+from carom.scenes.varied import VariedScene, principal_frame
+from carom.state import Motion, SceneState
 
 PARAMETERS = free_parameters(["friction", "stiffness", "damping", "tilt_x"])
 VALUES = np.array([0.25, 30_000.0, 250.0, 0.01])
@@ -37,23 +40,30 @@ def flight(bodies: tuple[Body, ...], seed: int) -> Draw:
     return Draw(bodies, position, turns, rng.normal(size=(count, 3)), 3 * rng.normal(size=(count, 3)), "test")
 
 
-def rolled(batch: VariedBatch, draws: list[Draw], values: np.ndarray, samples: int) -> FreeMotion:
-    states = (np.array([getattr(d, n) for d in draws]) for n in ("position", "quaternion", "velocity", "spin"))
-    return batch.roll([d.bodies for d in draws], FreeStarts.known(*states), values, samples)
+def varied(scene: FreeScene, parameters: tuple, *, meshes: list[Shape] | None = None, threads: int = 1) -> MujocoEngine:
+    names = [p.name for p in parameters]
+    return MujocoEngine(VariedScene(scene, tuple(meshes or ())), names, step=timestep(0.01), threads=threads)
+
+
+def rolled(engine: MujocoEngine, draws: list[Draw], values: np.ndarray, samples: int) -> Motion:
+    states = {n: np.array([getattr(d, n) for d in draws]) for n in ("position", "quaternion", "velocity", "spin")}
+    own = {name: values[:, i] for i, name in enumerate(engine.parameters)}
+    run = engine.open(SceneState(engine.layout.bodies, **states), own, bodies=[d.bodies for d in draws])
+    return run.rollout((samples - 1) * 0.01, frames=samples)
 
 
 def alone(scene: FreeScene, draw: Draw, samples: int) -> np.ndarray:
     """The same bodies in a model compiled for them."""
-    batch = FreeBatch(scene, PARAMETERS, period=0.01, threads=1)
+    batch = Rolled(scene, PARAMETERS, period=0.01, threads=1)
     states = (draw.position, draw.quaternion, draw.velocity, draw.spin)
-    return batch.run(FreeStarts.known(*(s[None] for s in states)), VALUES, samples).position[0]
+    return batch.run(Starts.known(*(s[None] for s in states)), VALUES, samples).position[0]
 
 
 @pytest.mark.parametrize("kind", ["box", "sphere", "cylinder"])
 def test_varied_bodies_move_as_in_a_model_of_their_own(kind: str) -> None:
     rng, given = np.random.default_rng(3), Body("a", "target", BASE[kind], mass=0.4)
     scene = FreeScene("two", (given, given), 9.81, 0.02)
-    batch = VariedBatch(scene, PARAMETERS, period=0.01, threads=2)
+    batch = varied(scene, PARAMETERS, threads=2)
     draws = []
     for i in range(6):
         pair = [stretched(given, Variation().stretch(kind, rng), Variation().mass_factor(rng)) for _ in "ab"]
@@ -78,7 +88,7 @@ def test_meshes_picked_per_simulation_move_as_in_a_model_of_their_own(tmp_path: 
     stretches = [Variation().stretch("mesh", rng) for _ in range(4)]
     pool = [stretched(templates[k % 2], stretches[k], 1.3) for k in range(4)]
     scene = FreeScene("two", tuple(templates))
-    batch = VariedBatch(scene, PARAMETERS, period=0.01, meshes=[b.solid for b in pool], threads=1)
+    batch = varied(scene, PARAMETERS, meshes=[b.solid for b in pool])
     draws = [flight((pool[i], pool[(i + 1) % 4]), i) for i in range(4)]
     found = rolled(batch, draws, np.tile(VALUES, (4, 1)), 40)
     for n in range(4):
@@ -156,7 +166,7 @@ def test_rounded_edges_keep_a_box_on_its_corners_lower() -> None:
     parameters = free_parameters(["friction", "stiffness", "damping", "edge_radius"])
     body = Body("a", "target", BASE["box"], mass=0.4)
     flat = Draw((body,), np.array([[0, 0, 0.06]]), np.array([[1.0, 0, 0, 0]]), np.zeros((1, 3)), np.zeros((1, 3)), "")
-    batch = VariedBatch(FreeScene("one", (body,)), parameters, period=0.01, threads=1)
+    batch = varied(FreeScene("one", (body,)), parameters)
     values = np.array([[0.3, 30_000.0, 250.0, 1e-5], [0.3, 30_000.0, 250.0, 0.01], [0.3, 30_000.0, 250.0, 9.0]])
     found = rolled(batch, [flat] * 3, values, 60)
     assert not found.failed.any()

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rolled_bodies import Rolled
 from simulated_strikes import strikes_at
 
 from carom.cli import main
 from carom.core.errors import CaromError
-from carom.engines.mujoco.bodies import FreeBatch, FreeStarts
 from carom.engines.mujoco.collide import Collider
 from carom.identify.next.candidates import free_candidates, practical, reachable
 from carom.identify.next.choose import Suggestion
@@ -23,6 +23,7 @@ from carom.identify.result import Errors, Estimate, Identification, Verdict
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.result import MotionModel
+from carom.identify.tosses.simulate import Starts
 from carom.learn.impact.sample import sample_strikes
 from carom.recordings import Recordings, Trajectory, write
 from carom.scenes.free import FreeScene
@@ -36,9 +37,9 @@ TRUE = {"friction": 0.15, "stiffness": 20_000.0, "damping": 100.0}
 BALL = FreeScene("ball", (Body("ball", "target", Shape("sphere", radius=0.05), mass=0.2),))
 
 
-def _recorded(starts: FreeStarts, *, noise: float = NOISE, seed: int = 0) -> Motions:
+def _recorded(starts: Starts, *, noise: float = NOISE, seed: int = 0) -> Motions:
     """Recordings of the ball with the true parameters, and noise [m] on its positions."""
-    engine = FreeBatch(BALL, free_parameters(tuple(TRUE)), period=PERIOD, threads=1)
+    engine = Rolled(BALL, free_parameters(tuple(TRUE)), period=PERIOD, threads=1)
     motion = engine.run(starts, np.array([list(TRUE.values())]), SAMPLES)
     shaken = motion.position + noise * np.random.default_rng(seed).normal(size=motion.position.shape)
     count = len(starts)
@@ -55,22 +56,22 @@ def _recorded(starts: FreeStarts, *, noise: float = NOISE, seed: int = 0) -> Mot
     )
 
 
-def _drops(count: int, *, sideways: float = 0.0) -> FreeStarts:
+def _drops(count: int, *, sideways: float = 0.0) -> Starts:
     """Straight drops, spun about the vertical: they show how hard the ground is, and nothing of friction."""
     fall = np.linspace(1.0, 1.6, count)
     position = np.tile([0.0, 0.0, 0.05], (count, 1, 1))
     position[:, 0, 2] += 0.02
     velocity = np.stack([np.full(count, sideways), np.zeros(count), -fall], axis=-1)[:, None]
     spin = np.tile([0.0, 0.0, 20.0], (count, 1, 1))
-    return FreeStarts.known(position, np.tile([1.0, 0, 0, 0], (count, 1, 1)), velocity, spin)
+    return Starts.known(position, np.tile([1.0, 0, 0, 0], (count, 1, 1)), velocity, spin)
 
 
-def _joined(a: FreeStarts, b: FreeStarts) -> FreeStarts:
+def _joined(a: Starts, b: Starts) -> Starts:
     both = [np.concatenate([getattr(s, n) for s in (a, b)]) for n in ("position", "quaternion", "velocity", "spin")]
-    return FreeStarts.known(*both)
+    return Starts.known(*both)
 
 
-def _log_spread(starts: FreeStarts) -> float:
+def _log_spread(starts: Starts) -> float:
     """Summed ln of the standard deviations that recordings from these starts leave, by central differences."""
     motions = _recorded(starts, noise=0.0)
     problem = MotionProblem.of(motions, free_parameters(tuple(TRUE)), {}, threads=1)
@@ -81,14 +82,14 @@ def _log_spread(starts: FreeStarts) -> float:
     return float(np.log(np.diag(np.linalg.inv(slope @ slope.T / noise**2 + 12 * np.eye(3)))).sum() / 2)
 
 
-def _start_of(suggestion: Suggestion) -> FreeStarts:
+def _start_of(suggestion: Suggestion) -> Starts:
     """The toss as a person would make it: the heading is free, and left or right."""
     s = suggestion.settings
     fall = np.sqrt(2 * 9.81 * s["drop_m"])
     spin = np.array([s["spin_aside_rad_s"], s["spin_forward_rad_s"], s["spin_vertical_rad_s"]])
     position = np.array([[[0.0, 0.0, 0.05 + 3 * PERIOD * fall]]])
     velocity = np.array([[[s["sideways_m_s"], 0.0, -fall]]])
-    return FreeStarts.known(position, np.array([[[1.0, 0, 0, 0]]]), velocity, spin[None, None])
+    return Starts.known(position, np.array([[[1.0, 0, 0, 0]]]), velocity, spin[None, None])
 
 
 def test_a_suggested_toss_tells_more_than_a_random_one() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from free_recordings import TRUTH, starts_of_tosses, toss
+from rolled_bodies import Rolled
 from scipy.spatial.transform import Rotation
 
-from carom.engines.mujoco.bodies import FreeBatch
 from carom.identify.tosses.predict import SHAKES, MotionModel, shaken
 from carom.identify.tosses.recorded import equation_1
 from carom.identify.tosses.sides import SIDES, SideKnowledge
@@ -45,7 +45,7 @@ def candidates(model, motions):
     noise = np.random.default_rng(3).normal(size=(SHAKES, 1, 9))
     noise[0] = 0.0
     starts = shaken(starts[np.tile(np.arange(len(starts)), SHAKES)], np.repeat(noise, len(starts), axis=0))
-    engine = FreeBatch(motions.scene, free_parameters(tuple(model.values)), period=motions.period, threads=1)
+    engine = Rolled(motions.scene, free_parameters(tuple(model.values)), period=motions.period, threads=1)
     return engine.run(starts, np.array([list(model.values.values())]), motions.samples), np.tile(chances.T, (SHAKES, 1))
 
 
@@ -118,7 +118,7 @@ def test_a_simulation_takes_the_likeliest_side(motions):
     model = MotionModel(
         motions.scene, TRUTH, SideKnowledge(TRUTH["com_offset"], TRUTH["gravity"], np.eye(6)[2] * 12, 1e3)
     )
-    engine = FreeBatch(motions.scene, free_parameters(tuple(TRUTH)), period=motions.period, threads=1)
+    engine = Rolled(motions.scene, free_parameters(tuple(TRUTH)), period=motions.period, threads=1)
     starts = motions.with_sides(np.tile(SIDES[2], (len(motions), 1))).starts
     expected = engine.run(starts, np.array([list(TRUTH.values())]), motions.samples)
     np.testing.assert_array_equal(model.simulate(motions, threads=1).position, expected.position)

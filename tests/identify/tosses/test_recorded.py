@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from free_recordings import RATE, TRUTH, toss
+from rolled_bodies import Rolled
 
 from carom.core.errors import CaromError
-from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
 from carom.identify.tosses.recorded import equation_1, frame_errors, free_scene, groups, motions_of, trajectory_errors
 from carom.recordings import Recordings, Trajectory
 from carom.scenes.parameters import free_parameters
 from carom.scenes.shapes import Body, Shape
+from carom.state import Motion
 
 EXACT = (0.0, 0.0)
 
@@ -31,7 +32,7 @@ def motions(tossed):
 
 def as_measured(motions):
     """A simulation that does what was measured (and anything where nothing was)."""
-    return FreeMotion(np.nan_to_num(motions.position), np.nan_to_num(motions.quaternion), np.zeros(4, dtype=bool), 0.0)
+    return Motion(np.nan_to_num(motions.position), np.nan_to_num(motions.quaternion), np.zeros(4, dtype=bool), 0.0)
 
 
 def test_equation_1_is_zero_for_the_same_motion_and_for_either_sign_of_a_quaternion(motions):
@@ -65,7 +66,7 @@ def test_frames_that_were_not_measured_do_not_count(motions):
 
 def test_several_candidates_are_compared_at_once(motions):
     same = as_measured(motions)
-    twice = FreeMotion(
+    twice = Motion(
         np.concatenate([same.position, same.position + np.array([0.1, 0, 0])]),
         np.concatenate([same.quaternion] * 2),
         np.zeros(8, dtype=bool),
@@ -78,7 +79,7 @@ def test_several_candidates_are_compared_at_once(motions):
 def test_the_true_parameters_reproduce_exact_recordings():
     tossed = toss(Path("tosses"), 4, seed=2, noise=EXACT)
     motions = tossed.motions.with_sides(np.eye(3)[tossed.sides // 2] * np.where(tossed.sides % 2, -1, 1)[:, None])
-    engine = FreeBatch(motions.scene, free_parameters(tuple(TRUTH)), period=motions.period, threads=1)
+    engine = Rolled(motions.scene, free_parameters(tuple(TRUTH)), period=motions.period, threads=1)
     values = np.array([list(TRUTH.values())])
     first = motions.until(25)  # until bounces have enlarged what starts don't know
     motion = engine.run(motions.starts, values, 25)

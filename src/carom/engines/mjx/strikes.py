@@ -9,7 +9,7 @@ JAX comes with the extra `mjx` and is imported where a simulator is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import mujoco
@@ -25,6 +25,7 @@ from carom.engines.contract import (
     control_array,
     frame_times,
     row_values,
+    same_bodies,
     with_failed,
     without_bad_rows,
 )
@@ -36,6 +37,7 @@ from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_ov
 from carom.engines.planar import StrikeRun, strikes_of
 from carom.scenes.mjcf import strike_spec
 from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.scenes.simplify import simplified
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, SceneState, Status, Strikes, cross, rotate
@@ -116,8 +118,15 @@ class MjxSimulator:
             parts.append(self._run(initial[rows], times[rows], None if orders is None else orders[rows]))
         return with_failed(joined(parts), bad)
 
-    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> StrikeRun:
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> StrikeRun:
         """See `Engine`; parameters are those that the simulator was made with."""
+        same_bodies(bodies)
         row_values(values, len(start), ())
         strikes = strikes_of(self._scene, start)
         good, bad = without_bad_rows(strikes)

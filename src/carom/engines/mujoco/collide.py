@@ -10,17 +10,14 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from carom.core.errors import SceneError
 from carom.engines.approach import face_pose, touching
 from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.over import HORIZON, READ_STEPS, STEADY_STEPS, contact_over
-from carom.scenes.parameters import TABLE_I, Parameter
+from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes, cross, rotate
 
 CHUNK = 512  #: strikes that share one batch: more cost memory and gain nothing
-#: parameters that are no contact's: of the striker, and of where the target's mass is
-BODIES = ("striker_mass", "face_width", "face_tilt", "face_offset", "com_x", "com_y")
 CLEARANCE = 2e-5  #: [m] gap at which a strike starts
 SEPARATED, PUSHING, MISSED, FAILED = 0, 1, 2, 3  #: statuses
 
@@ -43,10 +40,7 @@ class Collider:
         self.scene, self.parameters, self.threads = scene, tuple(parameters), threads
         self.model = scene.spec().compile()
         self._batch = ModelBatch(self.model, threads=threads)
-        for p in self.parameters:
-            if p.name not in (*TABLE_I, *BODIES):
-                takes = sorted((*TABLE_I, *BODIES))
-                raise SceneError(f"parameter '{p.name}' has no meaning in MuJoCo; it takes: {', '.join(takes)}")
+        scene.check_parameters([p.name for p in self.parameters])
 
     def run(self, strikes: Strikes, values: Array) -> Collisions:
         """Simulate each strike with its row of `values` [N, P] until separation."""

@@ -15,6 +15,7 @@ from carom.engines.contract import Validation, frame_times, held_controls, row_v
 from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.mujoco.layout import Layout, layout_of
 from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.state import Array, Contacts, Motion, SceneState, Status
 
 LOST = 1e3  #: [m] a body that is further off was thrown out of the scene
@@ -37,6 +38,7 @@ class MujocoEngine:
         self, scene: Scene, parameters: Sequence[str] = (), *, step: float | None = None, threads: int = 0
     ) -> None:
         self._scene, self.parameters, self.threads = scene, tuple(parameters), threads
+        scene.check_parameters(self.parameters)
         try:
             self.model = scene.spec(step=step, parameters=self.parameters).compile()
         except ValueError as error:
@@ -61,28 +63,47 @@ class MujocoEngine:
             return Validation(cannot=(str(error).splitlines()[0],))
         return Validation()
 
-    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> MujocoRun:
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> MujocoRun:
         """See `Engine`. The batch is this engine's own: opening it again ends the former run."""
         self.layout.check(start)
         own = row_values(values, len(start), self.parameters)
-        return MujocoRun(self, self._batch, start, own)
+        if bodies is not None and len(bodies) != len(start):
+            raise CaromError(f"bodies: expected those of {len(start)} rows, got {len(bodies)}")
+        return MujocoRun(self, self._batch, start, own, bodies)
 
 
 @final
 class MujocoRun:
     """N rows of a scene on their way."""
 
-    def __init__(self, engine: MujocoEngine, batch: ModelBatch, start: SceneState, values: Mapping[str, Array]) -> None:
+    def __init__(
+        self,
+        engine: MujocoEngine,
+        batch: ModelBatch,
+        start: SceneState,
+        values: Mapping[str, Array],
+        bodies: Sequence[Sequence[Body]] | None,
+    ) -> None:
         self.engine, self.layout, self._batch = engine, engine.layout, batch
         self.steps = 0
         self._seconds = batch.seconds
         self._status = np.full(len(start), Status.MOVING, dtype=np.int8)
         self._qpos, self._qvel = np.zeros((0, engine.model.nq)), np.zeros((0, engine.model.nv))
+        self._height = start.position[..., 2]  # that bodies which move in a plane keep
         if not len(start):
             return
         made = batch.prepare(len(start))
-        if values:
+        if bodies is not None:
+            engine.scene.write_rows(made, values, bodies)
+        elif values:
             engine.scene.write(made, values)
+        if values or bodies is not None:
             made.set_const()
         self._qpos, self._qvel = made.bind("qpos"), made.bind("qvel")
         good = np.flatnonzero(start.finite)
@@ -100,7 +121,7 @@ class MujocoRun:
 
     @property
     def state(self) -> SceneState:
-        return self.layout.state(self._qpos.copy(), self._qvel.copy())
+        return self.layout.state(self._qpos.copy(), self._qvel.copy(), self._height)
 
     def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
         """See `Run`; `controls` [N, U] go to the actuators."""
@@ -126,7 +147,7 @@ class MujocoRun:
             self._advance(active, int(stop) - done)
             done = int(stop)
             row, frame = np.nonzero(at == stop)
-            now = self.layout.poses(self._qpos[row])
+            now = self.layout.poses(self._qpos[row], self._height[row])
             position[row, frame], quaternion[row, frame], angles[row, frame] = now
             if held is not None:
                 share = np.clip((stop + 0.5) / np.maximum(at[:, -1], 1) * held.shape[1], 0, held.shape[1] - 1)
@@ -204,4 +225,5 @@ def _contacts(batch: ModelBatch, row: int) -> list[tuple[int, tuple[str, str], A
 
 def home(layout: Layout, model: mujoco.MjModel, count: int) -> SceneState:
     """The state that the model starts in, `count` times."""
-    return layout.state(np.tile(model.qpos0, (count, 1)), np.zeros((count, model.nv)))
+    heights = np.tile([place.height for place in layout.places], (count, 1))
+    return layout.state(np.tile(model.qpos0, (count, 1)), np.zeros((count, model.nv)), heights)

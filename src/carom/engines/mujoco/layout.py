@@ -57,23 +57,23 @@ class Layout:
         qpos[:, list(self.joint_qpos)] = state.joint_position
         qvel[:, list(self.joint_qvel)] = state.joint_velocity
 
-    def poses(self, qpos: Array) -> tuple[Array, Array, Array]:
-        """Positions [N, B, 3], quaternions [N, B, 4] and joints [N, J] from `qpos`."""
+    def poses(self, qpos: Array, height: Array) -> tuple[Array, Array, Array]:
+        """Positions [N, B, 3], quaternions [N, B, 4] and joints [N, J] from `qpos`; planar bodies at heights [N, B]."""
         count = len(qpos)
         position, quaternion = np.zeros((count, len(self.places), 3)), np.zeros((count, len(self.places), 4))
         for i, place in enumerate(self.places):
             if place.planar:
                 x, y, turn = qpos[:, place.qpos : place.qpos + 3].T
-                position[:, i] = np.column_stack([x, y, np.full(count, place.height)])
+                position[:, i] = np.column_stack([x, y, height[:, i]])
                 quaternion[:, i] = about_z(turn)
             else:
                 position[:, i] = qpos[:, place.qpos : place.qpos + 3]
                 quaternion[:, i] = qpos[:, place.qpos + 3 : place.qpos + 7]
         return position, quaternion, qpos[:, list(self.joint_qpos)]
 
-    def state(self, qpos: Array, qvel: Array) -> SceneState:
+    def state(self, qpos: Array, qvel: Array, height: Array) -> SceneState:
         """The states that `qpos` and `qvel` are."""
-        position, quaternion, joints = self.poses(qpos)
+        position, quaternion, joints = self.poses(qpos, height)
         velocity, spin = np.zeros_like(position), np.zeros_like(position)
         for i, place in enumerate(self.places):
             if place.planar:

@@ -6,7 +6,7 @@ the outcome, and MuJoCo goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
@@ -19,6 +19,7 @@ from carom.engines.contract import (
     control_array,
     frame_times,
     row_values,
+    same_bodies,
     with_failed,
     without_bad_rows,
 )
@@ -27,6 +28,7 @@ from carom.engines.mujoco.collide import Collider
 from carom.engines.mujoco.strike_run import Answer, MujocoStrikes
 from carom.engines.planar import StrikeRun, strikes_of
 from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, SceneState, Status, Strikes
 
@@ -72,8 +74,15 @@ class MujocoSimulator:
         """See `Simulator`."""
         return self._rollout(initial, duration, controls, frames=frames, values={})
 
-    def open(self, start: SceneState, values: Mapping[str, ArrayLike] | None = None) -> StrikeRun:
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> StrikeRun:
         """See `Engine`; the parameters are those of the scene in MuJoCo."""
+        same_bodies(bodies)
         strikes, own = strikes_of(self._scene, start), row_values(values, len(start), tuple(self.values))
         good, bad = without_bad_rows(strikes)
         stepping = MujocoStrikes(self, good, np.full((len(good), 1), np.inf), None, own) if len(good) else None

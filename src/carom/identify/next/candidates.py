@@ -9,10 +9,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from carom.core.rotations import from_scipy, matrices
-from carom.engines.mujoco.bodies import FreeStarts
 from carom.identify.next.choose import Experiments
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import SIDES, SideKnowledge
+from carom.identify.tosses.simulate import Starts
 from carom.recordings.geometry import lowest_point
 from carom.recordings.starts import LEAD, SPAN
 from carom.scenes.free import FreeScene
@@ -31,7 +31,7 @@ NEAR = np.radians(15.0)  #: within which a box still counts as landing on a face
 class Candidates:
     """Experiments with free bodies, and the states from which they begin."""
 
-    starts: FreeStarts
+    starts: Starts
     experiments: Experiments
 
 
@@ -68,7 +68,7 @@ def _tosses(motions: Motions, values: Mapping[str, float], count: int, seed: int
         below = lowest_point(shape, position, quaternion) * scale
         position[:, 2] = scene.ground_height - below - velocity[:, 2] * LEAD * motions.period
     turning = spin[:, None] * axis
-    made = FreeStarts.known(position[:, None], quaternion[:, None], velocity[:, None], turning[:, None])
+    made = Starts.known(position[:, None], quaternion[:, None], velocity[:, None], turning[:, None])
     by_com = _by_com(quaternion, turning, motions.period)
     made = replace(made, position_by_com=by_com[0][:, None], velocity_by_com=by_com[1][:, None], gravity=gravity)
     forward = np.stack(

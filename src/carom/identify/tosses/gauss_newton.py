@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from carom.engines.mujoco.bodies import FreeStarts
 from carom.identify import trust
 from carom.identify.tosses.problem import MotionProblem
+from carom.identify.tosses.simulate import Starts
 from carom.recordings.starts import SPIN_STD, VELOCITY_STD
 from carom.state import Array
 
@@ -102,6 +102,6 @@ def with_refined_starts(problem: MotionProblem, unit: Array, seed: int) -> Motio
     return replace(problem, motions=replace(problem.motions, starts=moved))
 
 
-def _moved(starts: FreeStarts, by: Array) -> FreeStarts:
+def _moved(starts: Starts, by: Array) -> Starts:
     """Starts with their velocities and spins changed by [N, B, 6]."""
     return replace(starts, velocity=starts.velocity + by[..., :3], spin=starts.spin + by[..., 3:])

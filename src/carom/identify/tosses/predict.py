@@ -9,13 +9,12 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from carom.core.rotations import from_scipy, to_scipy
-from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import SIDES, SideKnowledge
+from carom.identify.tosses.simulate import Sampled, Starts
 from carom.recordings.starts import SPIN_STD, TURN_STD, VELOCITY_STD
 from carom.scenes.free import FreeScene
-from carom.scenes.parameters import FREE
-from carom.state import Array
+from carom.state import Array, Motion
 
 SHAKES = 8  #: starts tried of every recording and side, the estimated one among them
 
@@ -28,12 +27,12 @@ class MotionModel:
     values: Mapping[str, float]  #: parameter values
     sides: SideKnowledge | None  #: where the mass of a cube is likely to be, in a recording yet unseen
 
-    def simulate(self, motions: Motions, *, threads: int = 0) -> FreeMotion:
+    def simulate(self, motions: Motions, *, threads: int = 0) -> Motion:
         """One simulation of every recording, from its estimated start and with the likeliest side."""
         known = motions if self.sides is None else motions.with_sides(self.sides.likeliest(motions))
         return self._run(known, known.starts, threads)
 
-    def predict(self, motions: Motions, *, seed: int = 0, threads: int = 0) -> FreeMotion:
+    def predict(self, motions: Motions, *, seed: int = 0, threads: int = 0) -> Motion:
         """The most representative simulation of every recording.
 
         The heavy side of a cube is a guess, and its start is known only so well: bounces make much of both. Of
@@ -62,15 +61,14 @@ class MotionModel:
             ]
         )
         rows = best * count + np.arange(count)
-        return FreeMotion(motion.position[rows], motion.quaternion[rows], motion.failed[rows], motion.engine_seconds)
+        return motion[rows]
 
-    def _run(self, motions: Motions, starts: FreeStarts, threads: int) -> FreeMotion:
-        parameters = tuple(FREE[name] for name in self.values)
-        engine = FreeBatch(motions.scene, parameters, period=motions.period, threads=threads)
-        return engine.run(starts, np.array([list(self.values.values())]), motions.samples)
+    def _run(self, motions: Motions, starts: Starts, threads: int) -> Motion:
+        engine = Sampled.in_mujoco(motions.scene, tuple(self.values), period=motions.period, threads=threads)
+        return engine.simulate(starts, self.values, motions.samples)
 
 
-def shaken(starts: FreeStarts, noise: Array) -> FreeStarts:
+def shaken(starts: Starts, noise: Array) -> Starts:
     """Starts that are as wrong as estimated ones are, by `noise` [N, B, 9] of variance 1."""
     speed, spin, turn = np.split(noise, 3, axis=-1)
     turned = Rotation.from_rotvec(TURN_STD * turn.reshape(-1, 3)) * to_scipy(starts.quaternion.reshape(-1, 4))

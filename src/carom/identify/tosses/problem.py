@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from carom.core.rotations import to_scipy
-from carom.engines.mujoco.bodies import FreeBatch, FreeMotion, FreeStarts, Keep
+from carom.engines.mujoco.engine import Keep
 from carom.identify.problem import GIVEN, Problem
 from carom.identify.tosses.recorded import Motions, frame_errors
 from carom.identify.tosses.sides import SIDES
+from carom.identify.tosses.simulate import Sampled, Starts
 from carom.scenes.free import FreeScene
 from carom.scenes.parameters import FREE, Parameter
-from carom.state import Array
+from carom.state import Array, Motion
 
 SATURATES = 1.0  #: error of a frame (widths plus radians) at which it counts half: chaos beyond tells nothing
 TURNED = 0.3  #: [rad] the same for the angle alone: beyond it lies another face
@@ -29,7 +30,7 @@ class MotionProblem(Problem):
     """Whole recordings to be explained by MuJoCo. Parameters that are looked for come first, held ones after them."""
 
     motions: Motions
-    engine: FreeBatch
+    engine: Sampled
 
     @classmethod
     def of(
@@ -42,7 +43,8 @@ class MotionProblem(Problem):
     ) -> MotionProblem:
         """Compile the engine for these parameters, `held` ones at a value."""
         written = (*parameters, *(FREE[name] for name in held))
-        engine = FreeBatch(motions.scene, written, period=motions.period, threads=threads)
+        names = tuple(p.name for p in written)
+        engine = Sampled.in_mujoco(motions.scene, names, period=motions.period, threads=threads)
         given = {name: (value, GIVEN) for name, value in held.items()}
         return cls(parameters=written, held=given, motions=motions, engine=engine)
 
@@ -60,7 +62,7 @@ class MotionProblem(Problem):
         """Samples of a short look: until shortly after the first contact."""
         return min(4 + round(SHORT / self.motions.period), self.motions.samples)
 
-    def simulate(self, unit: Array, *, samples: int | None = None, keep: Keep | None = None) -> FreeMotion:
+    def simulate(self, unit: Array, *, samples: int | None = None, keep: Keep | None = None) -> Motion:
         """Every recording with every point [C, A]: C times N rollouts in one batch, recordings fastest."""
         values = self.values(unit)
         count = len(self.motions)
@@ -68,16 +70,17 @@ class MotionProblem(Problem):
         starts = self.motions.starts[np.tile(np.arange(count), len(values))]
         return self._run(starts, np.repeat(values, count, axis=0), samples, keep)
 
-    def simulate_each(self, unit: Array) -> FreeMotion:
+    def simulate_each(self, unit: Array) -> Motion:
         """Every recording [N] with a point of its own [N, A]."""
         return self._run(self.motions.starts, self.values(unit), self.motions.samples)
 
-    def simulate_from(self, starts: FreeStarts, unit: Array) -> FreeMotion:
+    def simulate_from(self, starts: Starts, unit: Array) -> Motion:
         """The first moments from other starts [C times N], recordings fastest, with one point [A]."""
         return self._run(starts, self.values(unit), self.short)
 
-    def _run(self, starts: FreeStarts, values: Array, samples: int, keep: Keep | None = None) -> FreeMotion:
-        motion = self.engine.run(starts, values, samples, keep=keep)
+    def _run(self, starts: Starts, values: Array, samples: int, keep: Keep | None = None) -> Motion:
+        named = {p.name: values[:, i] for i, p in enumerate(self.parameters)}
+        motion = self.engine.simulate(starts, named, samples, keep=keep)
         self.effort.evaluations += len(starts)
         self.effort.failures += int(motion.failed.sum())
         self.effort.engine_seconds += motion.engine_seconds
@@ -98,7 +101,7 @@ class MotionProblem(Problem):
         position, rotation = self.whole(self.simulate(unit, keep=keep))
         return np.asarray(np.where(rotation > 0, np.sqrt(position * rotation), position))
 
-    def whole(self, motion: FreeMotion) -> tuple[Array, Array]:
+    def whole(self, motion: Motion) -> tuple[Array, Array]:
         """Mean over recordings [C] of the distance over the width, and of the saturated angle (0: never measured)."""
         distance, angle = frame_errors(self.motions, motion)
         angle = angle / (1 + angle / TURNED)
@@ -109,7 +112,7 @@ class MotionProblem(Problem):
             found.append(np.where(motion.failed.reshape(mean.shape), FAILED, mean).mean(axis=-1))
         return found[0], found[1] if np.isfinite(self.motions.quaternion).any() else np.zeros_like(found[1])
 
-    def errors(self, motion: FreeMotion) -> Array:
+    def errors(self, motion: Motion) -> Array:
         """Mean saturated error of every rollout [C, N]."""
         motions = self.motions.until(motion.position.shape[1])
         distance, angle = frame_errors(motions, motion)
@@ -126,7 +129,8 @@ class MotionProblem(Problem):
         count = len(self.motions)
 
         def choose(position: Array, quaternion: Array) -> np.ndarray:
-            loss = self.errors(FreeMotion(position, quaternion, np.zeros(len(position), dtype=bool), 0.0)).mean(axis=-1)
+            seen = Motion.of([b.name for b in self.scene.bodies], self.motions.period, position, quaternion)
+            loss = self.errors(seen).mean(axis=-1)
             best = np.argsort(loss)[: max(int(np.ceil(GOES_ON * points)), 2)]
             return np.repeat(np.isin(np.arange(points), best), count)
 
@@ -141,7 +145,7 @@ class MotionProblem(Problem):
         """
         return self.residuals_of(self.simulate(unit, samples=self.short if short else None))
 
-    def residuals_of(self, motion: FreeMotion) -> Array:
+    def residuals_of(self, motion: Motion) -> Array:
         """The `residuals` of motions [C times N], those of the first moments alone if the motions are short."""
         count, bodies = len(self.motions), len(self.scene.bodies)
         samples = motion.position.shape[1]

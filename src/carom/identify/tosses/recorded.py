@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from carom.core.constants import GRAVITY
 from carom.core.errors import CaromError, RecordingError
-from carom.engines.mujoco.bodies import FreeMotion, FreeStarts
+from carom.identify.tosses.simulate import Starts
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
 from carom.recordings.starts import Start, find_start
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.scenes.free import FreeScene, timestep
 from carom.scenes.shapes import Body
-from carom.state import Array
+from carom.state import Array, Motion
 
 ON_THE_FLOOR = 0.005  #: [m] a rest height within this of 0 means that the ground is at 0
 GLIDING = 0.3  #: [s] after a contact on an air table; later, its tilt and draughts tell more than the contact did
@@ -31,7 +31,7 @@ class Motions:
     scene: FreeScene
     names: tuple[str, ...]  #: of the recordings
     period: float  #: [s] between samples
-    starts: FreeStarts
+    starts: Starts
     position: Array  #: [N, T, B, 3] measured [m]
     quaternion: Array  #: [N, T, B, 4] measured; NaN where orientation was not
     strange: Array  #: [N, 3] acceleration in flight beyond free fall, of the first body [m/s^2]
@@ -188,7 +188,7 @@ def _stacked(scene: FreeScene, used: Sequence[Trajectory], starts: Sequence[Star
         scene=scene,
         names=tuple(t.name for t in used),
         period=period,
-        starts=FreeStarts(
+        starts=Starts(
             position=stack("position"),
             quaternion=stack("quaternion"),
             velocity=velocity,
@@ -207,7 +207,7 @@ def _stacked(scene: FreeScene, used: Sequence[Trajectory], starts: Sequence[Star
     )
 
 
-def frame_errors(motions: Motions, motion: FreeMotion) -> tuple[Array, Array]:
+def frame_errors(motions: Motions, motion: Motion) -> tuple[Array, Array]:
     """Distance [C, N, T, B] m and angle [C, N, T, B] rad of C simulations of every recording; NaN where not measured.
 
     `motion` holds C times N rollouts, recordings fastest.
@@ -220,13 +220,13 @@ def frame_errors(motions: Motions, motion: FreeMotion) -> tuple[Array, Array]:
     return distance, np.asarray(2 * np.arccos(np.clip(cosine, 0.0, 1.0)))
 
 
-def trajectory_errors(motions: Motions, motion: FreeMotion) -> tuple[Array, Array]:
+def trajectory_errors(motions: Motions, motion: Motion) -> tuple[Array, Array]:
     """Mean over time and bodies of distance over width, and of the angle [rad]: [C, N] each; 0 where never measured."""
     distance, angle = frame_errors(motions, motion)
     return _mean(distance / motions.scene.widths), _mean(angle)
 
 
-def equation_1(motions: Motions, motion: FreeMotion) -> Array:
+def equation_1(motions: Motions, motion: Motion) -> Array:
     """Eq. 1 of the few-shot paper as a mean [C, N]: position over body width plus geodesic angle [rad]."""
     position, angle = trajectory_errors(motions, motion)
     return position + angle

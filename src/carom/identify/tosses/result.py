@@ -13,7 +13,6 @@ from scipy.stats import t as student
 
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
-from carom.engines.mujoco.bodies import FreeBatch, FreeMotion
 from carom.identify import trust
 from carom.identify.problem import Effort
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
@@ -23,10 +22,11 @@ from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, trajectory_errors
 from carom.identify.tosses.search import Found, How, held_and_looked_for, search
 from carom.identify.tosses.sides import SIDES, learn_sides
-from carom.scenes.free import FreeScene
+from carom.identify.tosses.simulate import Sampled
+from carom.scenes.free import FreeScene, timestep
 from carom.scenes.parameters import FREE
 from carom.scenes.shapes import Body, Shape
-from carom.state import Array
+from carom.state import Array, Motion
 
 NORM = "Eq. 1 of the few-shot paper: distance over body width plus angle [rad], mean over frames"
 GOOD = 0.1  #: Eq. 1 of a recording that counts as reproduced
@@ -167,9 +167,8 @@ def _identification(
     judged = replace(problem, motions=motions if found.sides is None else motions.with_sides(SIDES[found.sides]))
     motion = judged.simulate(found.unit[None])
     held_out = _held_out(judged, fit)
-    restitution, contact_time = contact_character(_values(found), problem.engine.step)
-    before = FreeBatch(motions.scene, (), period=motions.period, threads=problem.engine.threads)
-    default = before.run(motions.starts, np.zeros((1, 0)), motions.samples)
+    restitution, contact_time = contact_character(_values(found), timestep(motions.period))
+    default = as_it_comes(motions)
     extra: dict[str, Any] = {
         "errors_before": percent_errors(motions, default),
         "errors_after": percent_errors(motions, motion),
@@ -235,14 +234,14 @@ def _read_estimate(name: str, value: float, std: float, count: int) -> Estimate:
     return Estimate(name, value, p.unit, value - reach, value + reach, (p.low, p.high), "identified", reason)
 
 
-def errors_of(motions: Motions, motion: FreeMotion) -> Errors:
+def errors_of(motions: Motions, motion: Motion) -> Errors:
     """Eq. 1, the median distance over the width, and the share of recordings that count as reproduced."""
     position, angle = (e[0] for e in trajectory_errors(motions, motion))
     loss = position + angle
     return Errors(float(loss.mean()), float(np.median(position)), float((loss < GOOD).mean()), len(motions))
 
 
-def percent_errors(motions: Motions, motion: FreeMotion) -> dict[str, float]:
+def percent_errors(motions: Motions, motion: Motion) -> dict[str, float]:
     """Mean Eq. 1, distance in percent of the width, and angle in degrees."""
     position, angle = (e[0] for e in trajectory_errors(motions, motion))
     return {
@@ -261,12 +260,20 @@ def _held_out(problem: MotionProblem, fit: trust.Fit) -> Errors | None:
     return errors_of(problem.motions, problem.simulate_each(points))
 
 
+def as_it_comes(motions: Motions, *, threads: int = 0) -> Motion:
+    """The recordings in MuJoCo with its defaults: friction 1, solref (0.02 s, 1), solimp (0.9, 0.95, 1 mm, 0.5, 2).
+
+    Only the step (below 1 ms, it divides the sample period) and the elliptic cones are Carom's.
+    """
+    engine = Sampled.in_mujoco(motions.scene, (), period=motions.period, threads=threads)
+    return engine.simulate(motions.starts, {}, motions.samples)
+
+
 def contact_character(values: Mapping[str, float], step: float) -> tuple[float, float]:
     """Restitution and contact time [s] of a contact with these parameters: a ball that meets the ground at 1 m/s."""
     ball = FreeScene("ball", (Body("ball", "target", Shape("sphere", radius=0.05), mass=1.0),), gravity=1e-6)
     contact = {k: float(v) for k, v in values.items() if k.startswith(("impedance", "time_", "damping", "stiffness"))}
-    engine = FreeBatch(ball, (), period=step, step=step)
-    model = engine.spec_with(contact).compile()
+    model = ball.spec_with(contact, step=step).compile()
     data = mujoco.MjData(model)
     data.qpos[2], data.qvel[2] = 0.05 + 1e-6, -1.0
     touching = 0
