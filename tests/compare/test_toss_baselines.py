@@ -91,7 +91,7 @@ def test_sysid_finds_friction_again_from_nearby(capsys):
 
 def test_sysid_starts_where_mujoco_does():
     assert tuple(toss_baselines.SYSID_START) == TABLE_II
-    model = default_mujoco(toss_scene(), PERIOD).model
+    model = toss_scene().spec().compile()
     start = list(toss_baselines.SYSID_START.values())
     np.testing.assert_array_equal(start[1:3], model.pair_solref[0])
     np.testing.assert_array_equal(start[3:], model.pair_solimp[0])

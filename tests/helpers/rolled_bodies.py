@@ -28,7 +28,8 @@ class Rolled:
         self.scene, self.parameters, self.period = scene, tuple(parameters), period
         self.step = timestep(period) if step is None else period / max(round(period / step), 1)
         names = [p.name for p in self.parameters]
-        self.sampled = Sampled(scene, MujocoEngine(scene, names, step=self.step, threads=threads), period)
+        made = MujocoEngine(scene, names, step=self.step, threads=threads)
+        self.sampled, self.model = Sampled(scene, made, period), made.model
 
     def run(self, starts: Starts, values: np.ndarray, samples: int, *, keep: Keep | None = None) -> Motion:
         rows = np.broadcast_to(np.asarray(values, dtype=float), (len(starts), len(self.parameters)))

@@ -41,7 +41,7 @@ def _off(motions: Motions, by: np.ndarray, angle: float) -> Motion:
     """A simulation that is off sideways by so much [N] m, and turned about z by an angle [rad]."""
     position = np.nan_to_num(motions.position, nan=0.0) + by[:, None, None, None] * np.array([0.0, 1.0, 0.0])
     turned = np.array([np.cos(angle / 2), 0, 0, np.sin(angle / 2)])
-    return Motion(position, np.broadcast_to(turned, motions.quaternion.shape), np.zeros(COUNT, dtype=bool), 0.0)
+    return Motion.of(("cube",), motions.period, position, np.broadcast_to(turned, motions.quaternion.shape))
 
 
 def _identification(**extra: object) -> Identification:
@@ -142,7 +142,7 @@ def test_without_orientation_there_is_no_panel_for_rotation() -> None:
 def test_wrong_shapes_are_refused(tmp_path: Path) -> None:
     motions = _motions()
     good = _off(motions, GREATER, 0.1)
-    short = Motion(good.position[:, :-1], good.quaternion[:, :-1], good.failed, 0.0)
+    short = Motion.of(("cube",), motions.period, good.position[:, :-1], good.quaternion[:, :-1])
     with pytest.raises(CaromError, match=r"before: expected one rollout of 30 samples for each of 5 recordings"):
         identified_page(tmp_path / "page.html", _identification(), motions, good, short)
     with pytest.raises(CaromError, match="square matrix for 2 parameters"):

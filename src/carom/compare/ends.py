@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
-from carom.engines.approach import at_distance
 from carom.engines.contract import Simulator, Status
-from carom.engines.mujoco.strikes import MujocoSimulator
 from carom.recordings import Impact, Recordings, Trajectory, resting_pose, undisturbed_until
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.impacts.measured import planar_samples
@@ -70,11 +68,8 @@ def final_rest(trajectory: Trajectory, strike: Impact) -> Array:
 
 def motion_errors(simulator: Simulator, impacts: Impacts, ends: Ends) -> dict[str, float]:
     """Mean distance [m] and turn [rad] between simulated and recorded ends; a strike that fails stays where it lay."""
-    scene, strikes = simulator.scene, impacts.strikes
-    geometry: dict[str, Array] = {}
-    if isinstance(simulator, MujocoSimulator):  # it knows the face's offset and tilt, which say where it touches
-        geometry = {k: np.full(len(strikes), v) for k, v in simulator.values.items()}
-    initial = at_distance(scene, strikes, START, geometry)
+    strikes = impacts.strikes
+    initial = simulator.before_contact(strikes, START)
     speed = np.linalg.norm(strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2], axis=1)
     run = simulator.rollout(initial, ends.time + START / speed)
     lost = (run.status == Status.FAILED) | (run.status == Status.MISSED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Contacts, Motion, SceneState, Strikes
 from carom.state import Status as Status
+
+if TYPE_CHECKING:
+    import torch
 
 REST_SPEED = 2e-3  #: [m/s] of the target, spin times radius of gyration included, below which it is at rest
 
@@ -131,6 +134,24 @@ class Simulator(Engine, Protocol):
         """
         ...
 
+    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
+        """The same strikes a moment earlier: strikers `distance` [m] from where they touch, as this engine sees it."""
+        ...
+
+    def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
+        """Poses of the target's frame at rest [N, 3], differentiable in the strikes; refused by engines that can't."""
+        ...
+
+
+class AimedStrikes(NamedTuple):
+    """N strikes on one resting target, as tensors that a planner differentiates by."""
+
+    pose: Array  #: [3] x, y, yaw of the target's frame [m, m, rad]
+    point: torch.Tensor  #: [N, 2] of contact, in the target's frame [m]
+    inward: torch.Tensor  #: [N, 2] normal there, into the target
+    turn: torch.Tensor  #: [N] of the velocity against it [rad]
+    speed: torch.Tensor  #: [N] [m/s]
+
 
 def frame_times(duration: ArrayLike, count: int, frames: int) -> Array:
     """Instants at which a rollout is kept [N, F] [s]; refuses durations that are not positive numbers."""
@@ -214,3 +235,8 @@ def same_bodies(bodies: Sequence[Sequence[Body]] | None) -> None:
     """Refuse bodies that differ from row to row."""
     if bodies is not None:
         raise CaromError("bodies: this engine has the same ones in all rows; MujocoEngine takes others")
+
+
+def no_derivatives() -> CaromError:
+    """What an engine without derivatives says."""
+    return CaromError("method 'gradient' needs the hybrid with the slider; other engines take 'cma' or 'cem'")

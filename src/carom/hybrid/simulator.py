@@ -14,15 +14,18 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from carom.core.errors import SceneError, unknown_name
-from carom.engines.approach import advanced, speed_of, time_to_touch
+from carom.core.errors import CaromError, SceneError, unknown_name
+from carom.engines.approach import advanced, at_distance, speed_of, time_to_touch
+from carom.engines.contact_frames import SPEED_SCALE
 from carom.engines.contract import (
     REST_SPEED,
+    AimedStrikes,
     Rollout,
     Status,
     Validation,
     control_array,
     frame_times,
+    no_derivatives,
     row_values,
     same_bodies,
     with_failed,
@@ -34,6 +37,7 @@ from carom.engines.planar import StrikeRun, strikes_of
 from carom.engines.slider import CHUNK, at_times
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.stepped import Stepped
+from carom.learn.impact.student import Perturbed, Student
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
@@ -89,6 +93,38 @@ class HybridSimulator:
                 parts.append((rows, run(initial[rows], times[rows], None if orders is None else orders[rows])))
         order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
         return with_failed(taken(joined([part for _, part in parts]), order), bad)
+
+    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
+        """See `Simulator`."""
+        return at_distance(self.scene, strikes, distance, {})
+
+    def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
+        """See `Simulator`; needs the slider, and an impact that is one network."""
+        if self.sliding != "slider":
+            raise no_derivatives()
+        model = self.impact.model
+        student, shift = (model.student, model.shift) if isinstance(model, Perturbed) else (model, np.zeros(3))
+        if not isinstance(student, Student):
+            raise CaromError("method 'gradient' needs the hybrid's small network, not the corrected model itself")
+        pose, point, inward, turn, speed = aimed
+        scene, k = self.scene, self.scene.gyration_radius
+        columns = [point / k, inward, -turn[:, None], torch.log(speed / SPEED_SCALE)[:, None]]
+        columns += [torch.zeros_like(speed)[:, None]] if scene.striker.flat else []
+        mean, std = student.local(torch.cat(columns, dim=-1).float())
+        local = (mean + std * mean.new_tensor(shift)).double() * speed[:, None]
+        tangent = torch.stack([inward[:, 1], -inward[:, 0]], dim=-1)
+        velocity = torch.cat([local[:, :1] * tangent + local[:, 1:2] * inward, local[:, 2:] / k], dim=-1)
+        x, y, yaw = (float(v) for v in pose)
+        c, s = np.cos(yaw), np.sin(yaw)
+        vx, vy, spin = velocity.unbind(-1)
+        world = torch.stack([c * vx - s * vy, s * vx + c * vy, spin], dim=-1)
+        com = np.asarray(scene.target.planar_com)
+        first = [x + c * com[0] - s * com[1], y + s * com[0] + c * com[1], yaw]
+        start = speed.new_tensor(first).expand(len(speed), 3)
+        end = self.impact.slider.slide(start, world).pose[:, -1]
+        ce, se = torch.cos(end[:, 2]), torch.sin(end[:, 2])
+        back_x, back_y = ce * com[0] - se * com[1], se * com[0] + ce * com[1]
+        return torch.stack([end[:, 0] - back_x, end[:, 1] - back_y, end[:, 2]], dim=-1)
 
     def open(
         self,

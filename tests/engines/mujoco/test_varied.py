@@ -79,7 +79,7 @@ def test_varied_bodies_move_as_in_a_model_of_their_own(kind: str) -> None:
 def test_meshes_picked_per_simulation_move_as_in_a_model_of_their_own(tmp_path: Path) -> None:
     cone, lump = trimesh.creation.cone(radius=0.05, height=0.1), trimesh.creation.icosahedron()
     lump.apply_transform(np.diag([0.04, 0.06, 0.05, 1.0]))
-    lump.apply_transform(trimesh.transformations.rotation_matrices(0.7, [1, 2, 3]))
+    lump.apply_transform(trimesh.transformations.rotation_matrix(0.7, [1, 2, 3]))
     templates = []
     for name, mesh in (("cone", cone), ("lump", lump)):
         mesh.export(tmp_path / f"{name}.stl")
@@ -105,7 +105,7 @@ def test_meshes_picked_per_simulation_move_as_in_a_model_of_their_own(tmp_path: 
 
 def test_mass_properties_of_a_stretched_mesh_are_those_of_the_stretched_solid(tmp_path: Path) -> None:
     mesh = trimesh.creation.cone(radius=0.05, height=0.12)
-    mesh.apply_transform(trimesh.transformations.rotation_matrices(1.1, [1, 0.3, 0.2]))
+    mesh.apply_transform(trimesh.transformations.rotation_matrix(1.1, [1, 0.3, 0.2]))
     mesh.export(tmp_path / "cone.stl")
     body = stretched(mesh_solid(tmp_path / "cone.stl", density=500.0), np.array([0.8, 1.3, 1.1]))
     truth = trimesh.Trimesh(*body.solid.surface())

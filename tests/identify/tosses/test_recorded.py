@@ -32,7 +32,7 @@ def motions(tossed):
 
 def as_measured(motions):
     """A simulation that does what was measured (and anything where nothing was)."""
-    return Motion(np.nan_to_num(motions.position), np.nan_to_num(motions.quaternion), np.zeros(4, dtype=bool), 0.0)
+    return Motion.of(("cube",), motions.period, np.nan_to_num(motions.position), np.nan_to_num(motions.quaternion))
 
 
 def test_equation_1_is_zero_for_the_same_motion_and_for_either_sign_of_a_quaternion(motions):
@@ -66,12 +66,8 @@ def test_frames_that_were_not_measured_do_not_count(motions):
 
 def test_several_candidates_are_compared_at_once(motions):
     same = as_measured(motions)
-    twice = Motion(
-        np.concatenate([same.position, same.position + np.array([0.1, 0, 0])]),
-        np.concatenate([same.quaternion] * 2),
-        np.zeros(8, dtype=bool),
-        0.0,
-    )
+    position = np.concatenate([same.position, same.position + np.array([0.1, 0, 0])])
+    twice = Motion.of(("cube",), motions.period, position, np.concatenate([same.quaternion] * 2))
     found = equation_1(motions, twice)
     np.testing.assert_allclose(found, [[0.0] * 4, [1.0] * 4], atol=1e-5)
 

@@ -10,20 +10,22 @@ JAX comes with the extra `mjx` and is imported where a simulator is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError
-from carom.engines.approach import face_pose
+from carom.engines.approach import at_distance, face_pose
 from carom.engines.contract import (
     REST_SPEED,
+    AimedStrikes,
     Rollout,
     Validation,
     control_array,
     frame_times,
+    no_derivatives,
     row_values,
     same_bodies,
     with_failed,
@@ -41,6 +43,9 @@ from carom.scenes.shapes import Body
 from carom.scenes.simplify import simplified
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, SceneState, Status, Strikes, cross, rotate
+
+if TYPE_CHECKING:
+    import torch
 
 CHUNK = 512  #: most strikes that share one program
 CORNERS = 20  #: of a target's outline: MJX chooses contact points badly on faces with more
@@ -117,6 +122,15 @@ class MjxSimulator:
             rows = slice(low, low + CHUNK)
             parts.append(self._run(initial[rows], times[rows], None if orders is None else orders[rows]))
         return with_failed(joined(parts), bad)
+
+    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
+        """See `Simulator`; the face's offset and tilt, where they are known, say where it touches."""
+        geometry = {name: np.full(len(strikes), value) for name, value in self.values.items()}
+        return at_distance(self._scene, strikes, distance, geometry)
+
+    def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
+        """See `Simulator`."""
+        raise no_derivatives()
 
     def open(
         self,

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from carom.engines.approach import at_distance
 from carom.engines.contract import (
+    AimedStrikes,
     Rollout,
     Validation,
     control_array,
     frame_times,
+    no_derivatives,
     row_values,
     same_bodies,
     with_failed,
@@ -31,6 +34,9 @@ from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, SceneState, Status, Strikes
+
+if TYPE_CHECKING:
+    import torch
 
 CHUNK = 512  #: strikes that share one batch
 
@@ -73,6 +79,15 @@ class MujocoSimulator:
     ) -> Rollout:
         """See `Simulator`."""
         return self._rollout(initial, duration, controls, frames=frames, values={})
+
+    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
+        """See `Simulator`; the face's offset and tilt, where they are known, say where it touches."""
+        geometry = {name: np.full(len(strikes), value) for name, value in self.values.items()}
+        return at_distance(self._scene, strikes, distance, geometry)
+
+    def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
+        """See `Simulator`."""
+        raise no_derivatives()
 
     def open(
         self,
