@@ -124,13 +124,7 @@ def test_sysid_refuses_what_it_cannot_fit():
 
 def test_published_fits_and_names():
     assert {p.simulator: (p.position, p.rotation) for p in PUBLISHED}["Drake"] == (13.5, 16.5)
-    assert set(BASELINES) == {
-        "mujoco-default",
-        "mujoco-sysid",
-        "brax-generalized",
-        "brax-positional",
-        "brax-spring",
-    }
+    assert set(BASELINES) == {"mujoco-default", "mujoco-sysid", "brax-generalized", "brax-positional", "brax-spring"}
     assert FREE["friction"].default == toss_baselines.SYSID_START["friction"]
 
 

@@ -319,10 +319,7 @@ def test_a_row_without_numbers_disturbs_no_other(kind: str, column: str, bad: fl
     assert apart(rows_of(run, rest), rows_of(good, rest), SQUARE).max() < LOOK
 
 
-@pytest.mark.parametrize(
-    ("kind", "column"),
-    [(k, c) for k in ENGINES for c in COLUMNS],
-)
+@pytest.mark.parametrize(("kind", "column"), [(k, c) for k in ENGINES for c in COLUMNS])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_row_without_numbers_fails(kind: str, column: str) -> None:
     for bad in (np.nan, np.inf):
@@ -479,10 +476,7 @@ def test_lag_delays_the_motion_and_changes_no_resting_place(kind: str) -> None:
 
 
 @every_engine
-@pytest.mark.parametrize(
-    "duration",
-    [0.0, -1.0, np.nan, np.inf, [1.0, 0.0, 1.0], [1.0, 2.0], [[1.0], [2.0], [3.0]]],
-)
+@pytest.mark.parametrize("duration", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0, 1.0], [1.0, 2.0], [[1.0], [2.0], [3.0]]])
 def test_wrong_durations_are_refused(kind: str, duration: object) -> None:
     with pytest.raises(CaromError, match=r"^duration: expected positive seconds, one number or 3, got "):
         engine(kind).rollout(central([0.3, 0.4, 0.5]), duration)  # type: ignore[arg-type]

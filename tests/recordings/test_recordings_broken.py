@@ -168,10 +168,7 @@ HEADER_FAULTS = {
         HEADER.replace("shape: sphere", "shape: spere"),
         "recordings.yaml: body 'tool': unknown shape 'spere' (did you mean 'sphere'?); known: box, sphere",
     ),
-    "shape needs": (
-        HEADER.replace(", radius: 0.015", ""),
-        "recordings.yaml: body 'tool': shape sphere needs radius",
-    ),
+    "shape needs": (HEADER.replace(", radius: 0.015", ""), "recordings.yaml: body 'tool': shape sphere needs radius"),
     "negative size": (
         HEADER.replace("radius: 0.015", "radius: -1"),
         "recordings.yaml: body 'tool': sphere: radius must be a positive length in metres, got -1.0",

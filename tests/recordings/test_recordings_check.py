@@ -138,10 +138,7 @@ DEFECTS = {
         lambda t: with_path(t, "tool", t.position_world["tool"] + [0.5, 0, 0]),
         "hit_000.csv: 'tool' never comes nearer to 'box' than 0.3",
     ),
-    "overlap": (
-        lambda t: with_path(t, "tool", np.zeros((len(t), 3))),
-        "hit_000.csv: 'box' and 'tool' overlap by 11",
-    ),
+    "overlap": (lambda t: with_path(t, "tool", np.zeros((len(t), 3))), "hit_000.csv: 'box' and 'tool' overlap by 11"),
     "length-unit": (
         lambda t: with_path(t, "box", t.position_world["box"] * 1000 + 300),
         "hit_000.csv, column 'box.x': 'box' is",

@@ -50,13 +50,7 @@ BENCHMARK = Benchmark(
     "planning",
     draws=5,
     samples=60_000,
-    settings=lambda o: {
-        "draws": o.draws,
-        "samples": o.samples,
-        "seed": o.seed,
-        "train": TRAIN,
-        "budget": BUDGET,
-    },
+    settings=lambda o: {"draws": o.draws, "samples": o.samples, "seed": o.seed, "train": TRAIN, "budget": BUDGET},
     work=_work,
     notes=_notes,
 )

@@ -50,14 +50,7 @@ def _notes(o: Options) -> tuple[str, ...]:
     )
 
 
-BENCHMARK = Benchmark(
-    "planning-time",
-    draws=3,
-    samples=60_000,
-    settings=_settings,
-    work=_work,
-    notes=_notes,
-)
+BENCHMARK = Benchmark("planning-time", draws=3, samples=60_000, settings=_settings, work=_work, notes=_notes)
 
 
 def _shape(shape: str, o: Options) -> Rows:

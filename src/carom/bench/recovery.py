@@ -56,13 +56,7 @@ def _notes(o: Options) -> tuple[str, ...]:
     )
 
 
-BENCHMARK = Benchmark(
-    "recovery",
-    draws=100,
-    settings=_settings,
-    work=_work,
-    notes=_notes,
-)
+BENCHMARK = Benchmark("recovery", draws=100, settings=_settings, work=_work, notes=_notes)
 
 
 def truth_of(trial: int, seed: int) -> dict[str, float]:

@@ -62,13 +62,7 @@ BENCHMARK = Benchmark(
     draws=10,
     samples=100_000,
     data="a folder of recordings folders",
-    settings=lambda o: {
-        "draws": o.draws,
-        "samples": o.samples,
-        "seed": o.seed,
-        "train": TRAIN,
-        "settle": SETTLE,
-    },
+    settings=lambda o: {"draws": o.draws, "samples": o.samples, "seed": o.seed, "train": TRAIN, "settle": SETTLE},
     work=_work,
     notes=_notes,
 )

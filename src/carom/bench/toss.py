@@ -66,12 +66,7 @@ BENCHMARK = Benchmark(
     "toss",
     draws=5,
     data="a folder of recorded tosses",
-    settings=lambda o: {
-        "draws": o.draws,
-        "seed": o.seed,
-        "tested": TESTED,
-        "folder": o.data.parent.name,
-    },
+    settings=lambda o: {"draws": o.draws, "seed": o.seed, "tested": TESTED, "folder": o.data.parent.name},
     work=_work,
     notes=_notes,
     rows=lambda values: (*_published(), *summarise(values)),

@@ -53,10 +53,7 @@ def demo(
 
 
 def bench(
-    name: Annotated[
-        str,
-        typer.Argument(help=", ".join(NAMES)),
-    ],
+    name: Annotated[str, typer.Argument(help=", ".join(NAMES))],
     data: Annotated[Path | None, typer.Option(help="folder of real recordings (robot-hits, toss)")] = None,
     draws: Annotated[int | None, typer.Option(help="draws of the training recordings; recovery: trials")] = None,
     samples: Annotated[int | None, typer.Option(help="simulated impacts per teacher")] = None,

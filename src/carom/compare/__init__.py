@@ -4,14 +4,4 @@ from carom.compare.methods import ABLATIONS, METHODS, Lesson
 from carom.compare.metrics import accuracy, coverage, relative_error, summary
 from carom.compare.scores import Score, compare
 
-__all__ = [
-    "ABLATIONS",
-    "METHODS",
-    "Lesson",
-    "Score",
-    "accuracy",
-    "compare",
-    "coverage",
-    "relative_error",
-    "summary",
-]
+__all__ = ["ABLATIONS", "METHODS", "Lesson", "Score", "accuracy", "compare", "coverage", "relative_error", "summary"]

@@ -30,11 +30,7 @@ class Score:
 
 
 def compare(
-    lesson: Lesson,
-    test: Impacts,
-    *,
-    methods: Sequence[str] | None = None,
-    progress: Progress = silent,
+    lesson: Lesson, test: Impacts, *, methods: Sequence[str] | None = None, progress: Progress = silent
 ) -> tuple[Score, ...]:
     """Score the methods on test strikes they have not seen. One that cannot run gets a note, not an exception."""
     available = {**METHODS, **ABLATIONS}

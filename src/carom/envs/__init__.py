@@ -34,7 +34,5 @@ __all__ = [
 ENVIRONMENTS = ("carom/StrikeSegment-v0", "carom/StrikeRoute-v0")
 for _id, _kind in zip(ENVIRONMENTS, ("Segment", "Route"), strict=True):  # by name, so that a spec can be written down
     gymnasium.register(
-        _id,
-        entry_point=f"carom.envs.single:Strike{_kind}Env",
-        vector_entry_point=f"carom.envs.vector:{_kind.lower()}s",
+        _id, entry_point=f"carom.envs.single:Strike{_kind}Env", vector_entry_point=f"carom.envs.vector:{_kind.lower()}s"
     )

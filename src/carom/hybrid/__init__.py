@@ -5,12 +5,4 @@ from carom.hybrid.model import HybridModel, load_hybrid, make_hybrid, save_hybri
 from carom.hybrid.simulator import HybridSimulator
 from carom.hybrid.step import HybridStep
 
-__all__ = [
-    "HybridModel",
-    "HybridSimulator",
-    "HybridStep",
-    "LearnedImpact",
-    "load_hybrid",
-    "make_hybrid",
-    "save_hybrid",
-]
+__all__ = ["HybridModel", "HybridSimulator", "HybridStep", "LearnedImpact", "load_hybrid", "make_hybrid", "save_hybrid"]

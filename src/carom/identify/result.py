@@ -91,11 +91,7 @@ class Identification:
                 "held_out": None if self.held_out is None else _errors_dict(self.held_out),
                 "held_out_by": self.held_out_by,
             },
-            "effort": {
-                "evaluations": self.evaluations,
-                "failures": self.failures,
-                "seconds": round(self.seconds, 3),
-            },
+            "effort": {"evaluations": self.evaluations, "failures": self.failures, "seconds": round(self.seconds, 3)},
             "notes": list(self.notes),
             "extra": dict(self.extra),
             "versions": versions(PACKAGES),

@@ -153,11 +153,7 @@ def strike_motion(
 
 
 def write_motion(
-    folder: Path,
-    motion: StrikeMotion,
-    *,
-    strike: Mapping[str, Any],
-    base: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    folder: Path, motion: StrikeMotion, *, strike: Mapping[str, Any], base: tuple[float, float, float] = (0.0, 0.0, 0.0)
 ) -> tuple[Path, ...]:
     """Write a motion into `folder` for a robot, and say which files there are.
 

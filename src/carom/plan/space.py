@@ -71,11 +71,7 @@ class StrikeSpace:
 
 
 def strike_space(
-    scene: StrikeScene,
-    pose: Array,
-    *,
-    speed: tuple[float, float] | None = None,
-    deflection: float | None = None,
+    scene: StrikeScene, pose: Array, *, speed: tuple[float, float] | None = None, deflection: float | None = None
 ) -> StrikeSpace:
     """The strikes of a scene, within its own ranges or narrower ones."""
     low, high = speed or scene.speed

@@ -83,10 +83,7 @@ def _settings() -> dict[str, Setting]:
                 friction=round(mu * dust, 3),
                 ground_friction=round(grip * _GROUND_FACTOR[material], 3),
                 effects=Effects(
-                    com_offset=offset,
-                    restitution_variation=variation,
-                    striker_mass=masses,
-                    contact_duration=duration,
+                    com_offset=offset, restitution_variation=variation, striker_mass=masses, contact_duration=duration
                 ),
             )
     return made

@@ -164,11 +164,7 @@ class StrikeScene(Scene):
                 "com_m": np.round(self.target.planar_com, 6).tolist(),
                 "gyration_radius_m": round(self.gyration_radius, 6),
             },
-            "striker": {
-                "radius_m": self.striker.radius,
-                "width_m": self.striker.width,
-                "mass_kg": self.striker.mass,
-            },
+            "striker": {"radius_m": self.striker.radius, "width_m": self.striker.width, "mass_kg": self.striker.mass},
             "unknown": {p.name: [p.low, p.high] for p in self.unknown},
         }
 

@@ -201,11 +201,7 @@ class _Keeper(BaseCallback):
 
     def timing(self) -> dict[str, float]:
         """Wall time [s] so far: of the environment's steps, of updates, of all."""
-        now = {
-            "environment": self.env.seconds,
-            "updates": self.updating,
-            "total": perf_counter() - self.start,
-        }
+        now = {"environment": self.env.seconds, "updates": self.updating, "total": perf_counter() - self.start}
         whole = {name: round(seconds + self.before.get(name, 0.0), 3) for name, seconds in now.items()}
         return {**whole, "rest": round(whole["total"] - whole["environment"] - whole["updates"], 3)}
 

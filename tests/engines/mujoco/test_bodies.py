@@ -248,10 +248,7 @@ def test_starts_move_with_what_their_estimate_assumed():
     np.testing.assert_allclose(motion.position[0, 0, 0], [0.006, 0.0, 1.05])
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["stiffness", "time_constant", "damping", "damping_ratio"],
-)
+@pytest.mark.parametrize("name", ["stiffness", "time_constant", "damping", "damping_ratio"])
 def test_half_a_solref_has_the_other_half_at_its_default(name):
     """In the batch and in the MJCF alike."""
     starts = starts_of_tosses(1, np.random.default_rng(8))

@@ -198,10 +198,7 @@ def test_flat_face_and_corner_touch_where_they_should() -> None:
 
 
 def test_a_parameter_that_mujoco_does_not_have_is_refused() -> None:
-    with pytest.raises(
-        SceneError,
-        match=r"^parameter 'restitution' has no meaning in scene 'round'; it takes: ",
-    ):
+    with pytest.raises(SceneError, match=r"^parameter 'restitution' has no meaning in scene 'round'; it takes: "):
         Collider(ROUND, (known("restitution"),))
     sphere = replace(ROUND, target=Body("ball", "target", Shape("sphere", radius=0.05), 0.1))
     with pytest.raises(

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 STRIDE = 5  #: steps between looks at a target that slides alone
 NEVER = -1000  #: step of a contact that has not been
 OFF = -1e3  #: [m] margin of a pair that shall not even be looked at
-SEEN, PUSHES = (
-    (-1.0, 1.0),
-    (0.0, 0.0),
-)  #: margin, gap [m] of a pair that is found but makes no force; of a usual one
+SEEN, PUSHES = ((-1.0, 1.0), (0.0, 0.0))  #: margin, gap [m] of a pair that is found but makes no force; of a usual one
 
 
 class Answer(Protocol):

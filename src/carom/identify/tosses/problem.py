@@ -34,12 +34,7 @@ class MotionProblem(Problem):
 
     @classmethod
     def of(
-        cls,
-        motions: Motions,
-        parameters: Sequence[Parameter],
-        held: Mapping[str, float],
-        *,
-        threads: int = 0,
+        cls, motions: Motions, parameters: Sequence[Parameter], held: Mapping[str, float], *, threads: int = 0
     ) -> MotionProblem:
         """Compile the engine for these parameters, `held` ones at a value."""
         written = (*parameters, *(FREE[name] for name in held))

@@ -121,11 +121,7 @@ class AdaptedModel:
 
 
 def adapt(
-    bases: Sequence[BaseModel],
-    impacts: Impacts,
-    *,
-    fixed: Mapping[str, Known] | None = None,
-    seed: int = 0,
+    bases: Sequence[BaseModel], impacts: Impacts, *, fixed: Mapping[str, Known] | None = None, seed: int = 0
 ) -> AdaptedModel:
     """Correct base models with real impacts; `fixed` parameters were identified otherwise (value, or with its sd).
 
