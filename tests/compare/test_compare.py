@@ -8,6 +8,7 @@ from carom.compare import METHODS, Lesson, compare
 from carom.compare.baselines import Rigid
 from carom.core.errors import CaromError
 from carom.learn import distill
+from carom.learn.impact.distill import DistillOptions
 from carom.reality import Effects, sample_commands, standin
 from carom.recipes.bases import paper_base
 from carom.recipes.strikes import usable_impacts
@@ -28,7 +29,7 @@ def place(tmp_path_factory):
     for name, count in (("train", 10), ("test", 30)):
         reality.execute(sample_commands(reality.shape, count, np.random.default_rng(len(name))), out / name, seed=count)
     scene = scene_of(read(out / "train"))
-    distill(scene, out / "base", samples=4096, steps=400)
+    distill(scene, out / "base", samples=4096, training=DistillOptions(steps=400))
     paper_base(scene, out, 4096, 0, 0, quiet)
     return out
 

@@ -21,7 +21,7 @@ from carom.learn.impact.adapted_model import Prediction, within_learned
 from carom.learn.impact.student import Student, teach
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.differentiate import differentiable_rest, rest_and_derivative
-from carom.plan.search import HORIZON, TAU, residuals
+from carom.plan.search import HORIZON, TAU, Budget, residuals
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Strikes
 
@@ -144,11 +144,11 @@ def test_the_budget_is_kept_exactly(hybrid, space, rest, method, budget):
 
 def test_a_goal_stops_early(hybrid, space, rest):
     full = plan_strike(hybrid, space, rest[0], method="cma")
-    early = plan_strike(hybrid, space, rest[0], method="cma", goal=1e-4)
+    early = plan_strike(hybrid, space, rest[0], method="cma", budget=Budget(goal=1e-4))
     assert early.loss <= 1e-4
     assert early.evaluations < full.evaluations / 2
     assert early.history[-2][1] > 1e-4  # not a generation later than needed
-    few = plan_strike(hybrid, space, rest[0], method="gradient", goal=1e-4)
+    few = plan_strike(hybrid, space, rest[0], method="gradient", budget=Budget(goal=1e-4))
     assert few.evaluations <= 96
 
 

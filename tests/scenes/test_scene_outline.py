@@ -70,7 +70,3 @@ def test_points_on_the_outline_have_no_gap_and_are_their_own_nearest(share: floa
     assert HALF.gap(at)[0] == pytest.approx(0.0, abs=1e-12)
     outside, _ = HALF.nearest(at + 1e-3 * outward)
     np.testing.assert_allclose(outside, at, atol=4e-5)
-
-
-def test_support_is_the_farthest_corner() -> None:
-    np.testing.assert_array_equal(SQUARE.support(np.array([[1.0, 0.5], [-1.0, -0.2]])), [[1.0, 1.0], [-1.0, -1.0]])

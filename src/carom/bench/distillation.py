@@ -7,6 +7,7 @@ from functools import partial
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.core.work import Rows
 from carom.learn import distill
+from carom.learn.impact.distill import DistillOptions
 from carom.scenes.strike import builtin
 
 SHAPES = ("semi-cylinder", "square", "triangle", "box")
@@ -47,7 +48,7 @@ def _distil(shape: str, draw: int, o: Options) -> Rows:
             o.out / "distill" / f"{shape}-{draw}",
             samples=o.samples,
             teachers=teachers,
-            preset=preset,
+            training=DistillOptions(preset),
             seed=o.seed + draw,
             threads=o.threads,
             progress=o.progress,

@@ -15,7 +15,7 @@ from carom.core.work import Rows
 from carom.engines.contract import Simulator
 from carom.learn.impact.training import torch_threads
 from carom.plan import Plan, plan_strike, strike_space
-from carom.plan.search import HORIZON
+from carom.plan.search import HORIZON, Budget
 
 GOAL = 1e-5  #: [m^2] loss of Eq. 5 that both are timed to: three millimetres, or 0.03 rad
 SAME = 1e-6  #: [m^2] one millimetre: losses below count as the same
@@ -74,7 +74,7 @@ def _shape(shape: str, o: Options) -> Rows:
                 return plan_strike(engine, space, wanted, method=method, seed=o.seed, **options)
 
             plans = {name: timed(engine, budget=BUDGET) for name, engine in engines.items()}
-            goals = {name: timed(engine, budget=5 * BUDGET, goal=GOAL) for name, engine in engines.items()}
+            goals = {name: timed(engine, budget=Budget(5 * BUDGET, GOAL)) for name, engine in engines.items()}
             for name, plan in plans.items():
                 add(name, "plan-seconds", plan.seconds)
                 reached_goal = goals[name].history[-1][1] <= GOAL

@@ -66,6 +66,24 @@ def simulate(scene: StrikeScene, frames: Frames, parameters: Sequence[Parameter]
     return out / frames.speed[:, None]
 
 
+def _spring(given: dict[str, Array], mass: Array, velocity: Array, points: int) -> tuple[Array, Array]:
+    """Stiffness and damping [N, 1] of each point of contact between bodies of this reduced mass [N]."""
+    speed = np.maximum(velocity[:, 1], 0.05 * np.linalg.norm(velocity, axis=-1))
+    stiffness = (mass * (np.pi / given["contact_time"]) ** 2 / points)[:, None]
+    restitution = given["restitution"] * (np.maximum(speed, 0.01) / SPEED_SCALE) ** -given["restitution_slope"]
+    return stiffness, (damping_for(np.clip(restitution, 0.02, 0.98)) / np.maximum(speed, 1e-3))[:, None]
+
+
+def _face(along: Array, angle: Array, lever: Array, curvature: Array) -> tuple[Array, Array]:
+    """Points of the face from its middle, and where they are as the foremost just touches [N, points, 2]."""
+    side = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    arm = along[..., None] * side[:, None]
+    face = lever[:, None] + arm
+    depth = face[..., 1] - (lever[:, 1:] + 0.5 * curvature[:, None] * (face[..., 0] - lever[:, :1]) ** 2)
+    face[..., 1] -= depth.max(axis=1, keepdims=True)
+    return arm, face
+
+
 def _integrate(
     scene: StrikeScene, given: dict[str, Array], lever: Array, angle: Array, curvature: Array, velocity: Array
 ) -> Array:
@@ -74,27 +92,17 @@ def _integrate(
     The target's centre of mass starts at the origin; the struck side is at lever[:, 1] < 0 below it.
     """
     count, k, m = len(lever), scene.gyration_radius, scene.mass
-    heavy = np.full(count, KINEMATIC_MASS)
     striker_mass = given.get("striker_mass", np.full(count, scene.striker_mass))
-    striker_inertia = given.get("striker_inertia", heavy)
+    striker_inertia = given.get("striker_inertia", np.full(count, KINEMATIC_MASS))
     width = given.get("face_width", np.full(count, scene.striker.width or 0.0))
     points = FACE_POINTS if scene.striker.flat else 1
     along = np.linspace(-0.5, 0.5, points) * width[:, None] if points > 1 else np.zeros((count, 1))
-    speed = np.maximum(velocity[:, 1], 0.05 * np.linalg.norm(velocity, axis=-1))
     reduced = 1 / (1 / m + 1 / striker_mass + (lever[:, 0] / k) ** 2 / m)
-    stiffness = (reduced * (np.pi / given["contact_time"]) ** 2 / points)[:, None]
+    stiffness, damping = _spring(given, reduced, velocity, points)
     tangential = stiffness * given["tangential_stiffness"][:, None]
-    restitution = given["restitution"] * (np.maximum(speed, 0.01) / SPEED_SCALE) ** -given["restitution_slope"]
-    damping = (damping_for(np.clip(restitution, 0.02, 0.98)) / np.maximum(speed, 1e-3))[:, None]
-    mu = given["striker_friction"][:, None]
-    drag = given["ground_friction"] * GRAVITY
+    mu, drag = given["striker_friction"][:, None], given["ground_friction"] * GRAVITY
     dt = given["contact_time"] / STEPS_PER_CONTACT
-
-    side = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    arm = along[..., None] * side[:, None]  # [N, points, 2] face points from the face's middle
-    face = lever[:, None] + arm
-    depth0 = face[..., 1] - (lever[:, 1:] + 0.5 * curvature[:, None] * (face[..., 0] - lever[:, :1]) ** 2)
-    face[..., 1] -= depth0.max(axis=1, keepdims=True)  # the foremost point just touches
+    arm, face = _face(along, angle, lever, curvature)
     body = np.zeros((count, 3))  # displacement of the target: t, n, yaw
     rate = np.zeros((count, 3))  # its velocity: t, n, spin
     striker = np.concatenate([velocity, np.zeros((count, 1))], axis=-1)

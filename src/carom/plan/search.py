@@ -72,33 +72,33 @@ class Plan:
         }
 
 
+@dataclass(frozen=True)
+class Budget:
+    """When to stop a search."""
+
+    evaluations: int | None = None  #: None: the method's own number
+    goal: float = -np.inf  #: loss [m^2] that is good enough
+
+
 def plan_strike(
     simulators: Simulator | Sequence[Simulator],
     space: StrikeSpace,
     wanted: Array,
     *,
     method: str = "cma",
-    budget: int | None = None,
-    goal: float | None = None,
+    budget: int | Budget | None = None,
     tolerance: tuple[float, float] = (0.01, 0.1),
     seed: int = 0,
     progress: Steps | None = None,
 ) -> Plan:
     """Search the strike that minimises Eq. 5; over several simulators (draws of an uncertain one) its mean.
 
-    Stops after `budget` evaluations, when the method has converged, or at a loss of `goal` [m^2].
+    Stops after `budget` evaluations, or when the method has converged.
     """
-    if method not in METHODS:
-        raise CaromError(unknown_name("method", method, METHODS))
-    target = np.asarray(wanted, dtype=np.float64)
-    if target.shape != (3,) or not np.isfinite(target).all():
-        raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], got {wanted}")
-    if np.abs(target[:2]).max() > FARTHEST:
-        raise CaromError(f"target: x and y are in metres, got {target[0]:g} {target[1]:g}: that is beyond any table")
-    if not (np.isfinite(tolerance).all() and min(tolerance) > 0):
-        raise CaromError(f"tolerance: expected two positive numbers [m] [rad], got {tolerance[0]:g} {tolerance[1]:g}")
+    target = _checked(wanted, method, tolerance)
     engines = list(simulators) if isinstance(simulators, Sequence) else [simulators]
-    limit, started = BUDGET[method] if budget is None else budget, perf_counter()
+    until = budget if isinstance(budget, Budget) else Budget(budget)
+    limit, started = BUDGET[method] if until.evaluations is None else until.evaluations, perf_counter()
     if limit < 1:
         raise CaromError(f"budget: expected 1 evaluation or more, got {limit}")
     search = METHODS[method](3, seed)
@@ -118,27 +118,38 @@ def plan_strike(
         history.append((done, best[0], perf_counter() - started))
         if progress:
             progress(min(done, limit), limit)
-        if goal is not None and best[0] <= goal:
+        if best[0] <= until.goal:
             break
     if best is None or best[0] >= FAILED:
         raise CaromError("no strike within the bounds touches the target; widen the bounds or move the target")
-    rests = np.array([_rollout(engine, space, best[1][None]).rest[0] for engine in engines])
+    rest, spread, final = _expected(engines, space, best[1], target)
+    seconds, commands = perf_counter() - started, space.commands(best[1][None])
+    return Plan(commands, target, rest, spread, final, done, seconds, tuple(history), tolerance, method)
+
+
+def _checked(wanted: Array, method: str, tolerance: tuple[float, float]) -> Array:
+    """The wanted pose [3], if all of this can be asked for."""
+    if method not in METHODS:
+        raise CaromError(unknown_name("method", method, METHODS))
+    target = np.asarray(wanted, dtype=np.float64)
+    if target.shape != (3,) or not np.isfinite(target).all():
+        raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], got {wanted}")
+    if np.abs(target[:2]).max() > FARTHEST:
+        raise CaromError(f"target: x and y are in metres, got {target[0]:g} {target[1]:g}: that is beyond any table")
+    if not (np.isfinite(tolerance).all() and min(tolerance) > 0):
+        raise CaromError(f"tolerance: expected two positive numbers [m] [rad], got {tolerance[0]:g} {tolerance[1]:g}")
+    return target
+
+
+def _expected(
+    engines: Sequence[Simulator], space: StrikeSpace, point: Array, target: Array
+) -> tuple[Array, Array, float]:
+    """Mean and spread [3] of the poses at rest, and Eq. 5, of one strike: as the engines have it, guards and all."""
+    rests = np.array([_rollout(engine, space, point[None]).rest[0] for engine in engines])
     turned = rests[0, 2] + wrap_angle(rests[:, 2] - rests[0, 2])
     rest = np.array([*rests[:, :2].mean(axis=0), turned.mean()])
     spread = np.column_stack([rests[:, :2], turned]).std(axis=0, ddof=1) if len(rests) > 1 else np.full(3, np.nan)
-    final = float((residuals(rests, target) ** 2).sum(axis=1).mean())  # as the engine has it, guards and all
-    return Plan(
-        space.commands(best[1][None]),
-        target,
-        rest,
-        spread,
-        final,
-        done,
-        perf_counter() - started,
-        tuple(history),
-        tolerance,
-        method,
-    )
+    return rest, spread, float((residuals(rests, target) ** 2).sum(axis=1).mean())
 
 
 def _rollout(engine: Simulator, space: StrikeSpace, points: Array) -> Rollout:

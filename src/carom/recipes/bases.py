@@ -9,6 +9,7 @@ from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.learn import BaseModel, distill, load_bases
 from carom.learn.impact.base_files import HEADER
+from carom.learn.impact.distill import DistillOptions
 from carom.scenes.strike import StrikeScene
 
 
@@ -28,7 +29,8 @@ def make_bases(
     folder = out / "base"
     if there := _already(folder, scene):
         return there
-    made = distill(scene, folder, samples=samples, steps=steps, seed=seed, threads=threads, progress=progress)
+    training = DistillOptions(steps=steps)
+    made = distill(scene, folder, samples=samples, training=training, seed=seed, threads=threads, progress=progress)
     return made.bases
 
 
@@ -47,7 +49,7 @@ def paper_base(scene: StrikeScene, out: Path, samples: int, seed: int, threads: 
         folder,
         samples=samples,
         teachers=("mujoco",),
-        preset="paper",
+        training=DistillOptions("paper"),
         seed=seed,
         threads=threads,
         progress=progress,

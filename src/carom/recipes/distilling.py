@@ -9,17 +9,11 @@ from typing import Any, final
 
 from carom.core.progress import Progress, silent
 from carom.learn import distill as distill_scene
-from carom.learn.impact.distill import Distilled
+from carom.learn.impact.distill import Distilled, DistillOptions
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import any_scene
 
-
-@dataclass(frozen=True)
-class DistillOptions:
-    """How the networks are trained."""
-
-    preset: str = "default"  #: or "paper" (section IV-A of CLASH)
-    steps: int | None = None  #: of the training; None: the preset's
+__all__ = ["DistillOptions", "DistillResult", "distill"]
 
 
 @final
@@ -54,14 +48,12 @@ def distill(
 
     After a kill the same call goes on where it stopped.
     """
-    training = training or DistillOptions()
     made = distill_scene(
         any_scene(scene),
         Path(out),
         samples=samples,
         teachers=teachers,
-        preset=training.preset,
-        steps=training.steps,
+        training=training,
         seed=seed,
         threads=threads,
         progress=progress,

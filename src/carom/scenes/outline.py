@@ -72,10 +72,6 @@ class Outline:
         blended[corner] = _unit(away[corner])
         return closest, blended
 
-    def support(self, direction: Array) -> Array:
-        """The outline's farthest point along each direction [N, 2], as points [N, 2]."""
-        return np.asarray(self.vertices[np.argmax(direction @ self.vertices.T, axis=1)])
-
     def gap(self, points: Array) -> Array:
         """Signed distance from each point [N, 2] to the outline [N] [m]: negative inside."""
         closest, _ = self.nearest(points)

@@ -9,8 +9,8 @@ JAX comes with the extra `mjx` and is imported where a simulator is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, final
 
 import mujoco
 import numpy as np
@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError
 from carom.engines.approach import at_distance, face_pose
 from carom.engines.contract import (
-    REST_SPEED,
     AimedStrikes,
     Rollout,
     Validation,
@@ -32,10 +31,10 @@ from carom.engines.contract import (
     without_bad_rows,
 )
 from carom.engines.mjx.load import float64, load, put
+from carom.engines.mjx.strike_program import Fixed, Row, program, seen_states
 from carom.engines.mujoco.collide import Collider
-from carom.engines.mujoco.strike_run import OFF
 from carom.engines.mujoco.strikes import joined, not_a_strike, nothing
-from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
+from carom.engines.over import STEADY_STEPS
 from carom.engines.planar import StrikeRun, strikes_of
 from carom.scenes.mjcf import strike_spec
 from carom.scenes.scene import Scene
@@ -83,7 +82,7 @@ class MjxSimulator:
             mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
             if not pyramidal:
                 self.model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-            self._block = _program(self._jax, self._mjx, self.model, scene)
+            self._block = program(self._jax, self._mjx, self.model, scene)
 
     @property
     def scene(self) -> StrikeScene:
@@ -154,7 +153,7 @@ class MjxSimulator:
         ends = np.ceil(times[:, -1] / step - 1e-9).astype(np.int64)
         fixed, now = self._start(initial[rows], ends[rows], led=orders is not None)
         kept = np.zeros((3, *times.shape, 3))
-        before = _seen(fixed, now, self._scene)
+        before = seen_states(fixed, now, self._scene)
         _keep(kept, times, before[:, None], 0.0, step)
         with float64(self._jax):
             for done in range(0, int(ends.max()), BLOCK):
@@ -165,9 +164,9 @@ class MjxSimulator:
                 before = passed[:, -1]
                 if ((np.asarray(now.rested) >= 0) | (ends[rows] <= done + BLOCK)).all():
                     break
-        return _rollout(times, kept, _Row(*(np.asarray(column)[:count] for column in now)), step)
+        return _rollout(times, kept, Row(*(np.asarray(column)[:count] for column in now)), step)
 
-    def _start(self, initial: Strikes, ends: NDArray[np.int64], *, led: bool) -> tuple[_Fixed, _Row]:
+    def _start(self, initial: Strikes, ends: NDArray[np.int64], *, led: bool) -> tuple[Fixed, Row]:
         """States of MuJoCo, and what is remembered, before the first step."""
         count, scene = len(initial), self._scene
         face, yaw = face_pose(scene, initial, {k: np.full(count, v) for k, v in self.values.items()})
@@ -177,13 +176,13 @@ class MjxSimulator:
         qpos[:, :2], qpos[:, 3], qpos[:, 6] = initial.target_pose[:, :2], np.cos(turn / 2), np.sin(turn / 2)
         qpos[:, 7:9], qpos[:, 9] = face, yaw
         lever = rotate(np.broadcast_to(scene.target.planar_com, (count, 2)), turn)
-        qvel[:, :2], qvel[:, 5] = initial.target_velocity[:, :2] - _cross(np, spin, lever), spin
-        qvel[:, 6:8] = initial.striker_velocity[:, :2] + _cross(np, turning, rotate(arm, yaw))
+        qvel[:, :2], qvel[:, 5] = initial.target_velocity[:, :2] - cross(spin, lever), spin
+        qvel[:, 6:8] = initial.striker_velocity[:, :2] + cross(turning, rotate(arm, yaw))
         qvel[:, 8] = turning
         speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)
         facing = np.full(count, scene.striker.forward + self.values.get("face_tilt", 0.0))
         never, no = np.full(count, NEVER), np.zeros(count, dtype=bool)
-        now = _Row(
+        now = Row(
             qpos,
             qvel,
             np.zeros_like(qvel),
@@ -200,7 +199,7 @@ class MjxSimulator:
             np.zeros((count, 9)),
             no,
         )
-        return _Fixed(arm, speed, facing, ends, np.full(count, led)), now
+        return Fixed(arm, speed, facing, ends, np.full(count, led)), now
 
 
 @final
@@ -216,7 +215,9 @@ class _Stepped:
     @property
     def now(self) -> Strikes:
         """Where they are."""
-        seen = _seen(self.fixed, _Row(*(np.asarray(column) for column in self.row)), self.owner.scene)[: self.count]
+        seen = seen_states(self.fixed, Row(*(np.asarray(column) for column in self.row)), self.owner.scene)[
+            : self.count
+        ]
         qpos, u = (np.array(column)[: self.count] for column in (self.row.qpos, self.row.qvel[:, 6:9]))
         u[:, :2] -= cross(u[:, 2], rotate(self.fixed.arm[: self.count], qpos[:, 9]))
         return Strikes(seen[:, :3], seen[:, 3:6], seen[:, 6:], u, self.posture)
@@ -250,121 +251,6 @@ def _reduced(scene: StrikeScene, corners: int) -> StrikeScene:
     return simplified(scene, corners=corners)
 
 
-class _Fixed(NamedTuple):
-    """What of a strike does not change; a field is [N, ...], inside the program one row of it."""
-
-    arm: Any  #: [2] middle of the striker's face from its frame, in the face's own frame [m]
-    speed: Any  #: of approach [m/s]
-    facing: Any  #: direction of the face in the striker's frame [rad]
-    end: Any  #: step after which it is over
-    led: Any  #: whether the striker follows orders
-
-
-class _Row(NamedTuple):
-    """A strike on its way; a field is [N, ...], inside the program one row of it."""
-
-    qpos: Any
-    qvel: Any
-    warm: Any  #: acceleration that MJX's solver starts from
-    yaw: Any  #: of the target, not wrapped [rad]
-    done: Any  #: steps
-    touch: Any  #: whether they touched in the last step
-    gone: Any  #: whether the striker was taken away
-    first: Any  #: step of the first contact
-    last: Any  #: step of the last one
-    impacts: Any
-    post: Any  #: [3] velocity of the target after the first contact
-    past: Any  #: [STEADY_STEPS, 3] its latest velocities, while touched
-    rested: Any  #: step at which it came to rest
-    state: Any  #: [9] where it rested, or was when its time was over
-    slow: Any  #: whether it hardly moved then
-
-
-def _program(jax: Any, mjx: Any, host: mujoco.MjModel, scene: StrikeScene) -> Callable[..., tuple[_Row, Any]]:
-    """`BLOCK` steps of N strikes: (fixed, rows, orders [N, BLOCK, 3]) to rows and states [N, BLOCK, 9]."""
-    jnp = jax.numpy
-    model = mjx.put_model(host)
-    data = mjx.make_data(model)
-    striker, pair = host.geom("striker").id, host.pair("striker").id
-    margin = jnp.asarray(host.pair_margin)
-
-    def step(fixed: _Fixed, row: _Row, order: Any) -> tuple[_Row, Any]:
-        free = fixed.led & ~row.touch
-        arm = _turned(jnp, fixed.arm, row.qpos[9])
-        ordered = jnp.concatenate([order[:2] + _cross(jnp, order[2], arm), order[2:]])
-        qvel = row.qvel.at[6:9].set(jnp.where(free, ordered, row.qvel[6:9]))
-        own = model.replace(pair_margin=margin.at[pair].set(jnp.where(row.gone, OFF, 0.0)))
-        d = mjx.step(own, data.replace(qpos=row.qpos, qvel=qvel, qacc_warmstart=row.warm))
-        contact = d._impl.contact
-        touch = ((contact.geom == striker).any(axis=-1) & (contact.dist < 0)).any()
-        moved = row._replace(qpos=d.qpos, qvel=d.qvel, warm=d.qacc_warmstart, done=row.done + 1, touch=touch)
-        seen = _seen(fixed, moved, scene, jnp)
-        after = _judged(jnp, scene, fixed, moved._replace(yaw=seen[2]), seen, float(host.opt.timestep))
-        live = (row.rested < 0) & (row.done < fixed.end)  # others are only carried along
-        after = jax.tree.map(lambda new, old: jnp.where(live, new, old), after, row._replace(done=row.done + 1))
-        return after, jnp.where(live, seen, row.state)
-
-    def steps(fixed: _Fixed, row: _Row, orders: Any) -> Any:
-        return jax.lax.scan(lambda carry, order: step(fixed, carry, order), row, orders)
-
-    return jax.jit(jax.vmap(steps))  # type: ignore[no-any-return]
-
-
-def _judged(jnp: Any, scene: StrikeScene, fixed: _Fixed, row: _Row, seen: Any, step: float) -> _Row:
-    """What a step means, as `MujocoSimulator` has it: contacts, the outcome, whether the striker goes, rest."""
-    done, scale = row.done, jnp.asarray([1.0, 1.0, scene.gyration_radius])
-    met = row.touch & ~row.gone
-    impacts = row.impacts + (met & (row.last < done - QUIET_STEPS))
-    first = jnp.where(met & (row.first < 0), done, row.first)
-    last = jnp.where(met, done, row.last)
-    own = (last >= 0) & ~row.gone
-    velocity = seen[3:6]
-    post = jnp.where(own & (done - last <= READ_STEPS) & (impacts == 1), velocity, row.post)
-    change = jnp.linalg.norm((velocity - row.past[done % STEADY_STEPS]) * scale)
-    past = row.past.at[done % STEADY_STEPS].set(jnp.where(own, velocity, row.past[done % STEADY_STEPS]))
-    _, ended = contact_over(done - first, done - last, met, change, fixed.speed, timestep=step)
-    over = own & ended & ~fixed.led
-    qvel = row.qvel.at[6:9].set(jnp.where(over, 0.0, row.qvel[6:9]))
-    slow = jnp.linalg.norm(velocity * scale) < REST_SPEED
-    gone = row.gone | over
-    rested = jnp.where(slow & gone & (row.rested < 0), done, row.rested)
-    return row._replace(
-        qvel=qvel,
-        gone=gone,
-        first=first,
-        last=last,
-        impacts=impacts,
-        post=post,
-        past=past,
-        rested=rested,
-        state=seen,
-        slow=slow,
-    )
-
-
-def _seen(fixed: _Fixed, row: _Row, scene: StrikeScene, xp: Any = np) -> Any:
-    """Target pose, velocity of its declared centre of mass, striker pose [..., 9]; small tipping is left out."""
-    q, v = row.qpos, row.qvel
-    yaw = 2 * xp.arctan2(q[..., 6], q[..., 3])
-    yaw = yaw + 2 * np.pi * xp.round((row.yaw - yaw) / (2 * np.pi))
-    lever = _turned(xp, xp.asarray(scene.target.planar_com), yaw)
-    linear = v[..., :2] + _cross(xp, v[..., 5], lever)
-    frame = q[..., 7:9] - _turned(xp, fixed.arm, q[..., 9])
-    turned = (yaw[..., None], linear, v[..., 5:6], frame, (q[..., 9] - fixed.facing)[..., None])
-    return xp.concatenate([q[..., :2], *turned], axis=-1)
-
-
-def _turned(xp: Any, vector: Any, yaw: Any) -> Any:
-    """Planar vectors [..., 2] turned by yaw [...]."""
-    c, s, x, y = xp.cos(yaw), xp.sin(yaw), vector[..., 0], vector[..., 1]
-    return xp.stack([c * x - s * y, s * x + c * y], axis=-1)
-
-
-def _cross(xp: Any, spin: Any, arm: Any) -> Any:
-    """Velocity [..., 2] of a point at `arm` [..., 2] on a body that spins [...]."""
-    return xp.stack([-spin * arm[..., 1], spin * arm[..., 0]], axis=-1)
-
-
 def _orders(orders: Array | None, times: Array, done: int, step: float) -> Array:
     """Velocities ordered in the next steps [N, BLOCK, 3]."""
     if orders is None:
@@ -388,7 +274,7 @@ def _keep(kept: Array, times: Array, passed: Array, start: float, step: float) -
         kept[i, row, frame] = a[:, i] + (b[:, i] - a[:, i]) * s
 
 
-def _rollout(times: Array, kept: Array, row: _Row, step: float) -> Rollout:
+def _rollout(times: Array, kept: Array, row: Row, step: float) -> Rollout:
     """The outcome of a batch; a target that came to rest stays there."""
     pose, velocity, striker = kept
     later = (row.rested[:, None] >= 0) & (times > row.rested[:, None] * step)

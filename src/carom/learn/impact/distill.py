@@ -24,14 +24,21 @@ class Distilled:
     facts: tuple[dict[str, float | str], ...]  #: by base model: impacts, rate, engine share, seconds, held-out accuracy
 
 
+@dataclass(frozen=True)
+class DistillOptions:
+    """How the networks are trained."""
+
+    preset: str = "default"  #: or "paper" (section IV-A of CLASH)
+    steps: int | None = None  #: of the training; None: the preset's
+
+
 def distill(
     scene: StrikeScene,
     out: Path,
     *,
     samples: int = 100_000,
     teachers: Sequence[str] = ("mujoco", "compliant"),
-    preset: str = "default",
-    steps: int | None = None,
+    training: DistillOptions | None = None,
     seed: int = 0,
     threads: int = 0,
     progress: Progress | None = None,
@@ -45,8 +52,9 @@ def distill(
     for teacher in teachers:
         if teacher not in TEACHERS:
             raise CaromError(unknown_name("teacher", teacher, TEACHERS))
-    if preset not in PRESETS:
-        raise CaromError(unknown_name("preset", preset, PRESETS))
+    training = training or DistillOptions()
+    if training.preset not in PRESETS:
+        raise CaromError(unknown_name("preset", training.preset, PRESETS))
     report = progress or (lambda what, done, total: None)
     bases, facts = [], []
     for teacher in teachers:
@@ -64,8 +72,8 @@ def distill(
             scene,
             teacher,
             data,
-            preset=preset,
-            steps=steps,
+            preset=training.preset,
+            steps=training.steps,
             seed=seed,
             progress=lambda done, total, t=teacher: report(f"{t}: train network", done, total),  # type: ignore[misc]
         )
