@@ -103,8 +103,7 @@ def _integrate(
     mu, drag = given["striker_friction"][:, None], given["ground_friction"] * GRAVITY
     dt = given["contact_time"] / STEPS_PER_CONTACT
     arm, face = _face(along, angle, lever, curvature)
-    body = np.zeros((count, 3))  # displacement of the target: t, n, yaw
-    rate = np.zeros((count, 3))  # its velocity: t, n, spin
+    body, rate = np.zeros((2, count, 3))  # the target's displacement and velocity: t, n, yaw
     striker = np.concatenate([velocity, np.zeros((count, 1))], axis=-1)
     stretch = np.zeros((count, points))
     # one point parts once; a face may touch again, so it is followed for longer
