@@ -20,7 +20,6 @@ SLOW = (
     "identify/strikes/test_search.py",
     "identify/strikes/test_sliding.py",
     "identify/strikes/test_strike_mjx.py",
-    "identify/tosses/test_toss_mjx.py",
     "identify/tosses/test_toss_result.py",
     "learn/impact/test_adapt.py",
     "plan/test_plan_search.py",

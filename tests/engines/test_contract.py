@@ -134,7 +134,10 @@ CASES = {
     "mjx: strikes": Case(mjx, striking, 3),
     "brax": Case(brax, lambda count: flying(toss_scene(), count), 0, parameter="friction"),
 }
-every_engine = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+SLOW = ("mjx: strikes", "brax")  #: they compile for long
+every_engine = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, case in CASES.items()]
+)
 SOME = 3  #: rows; MJX pads to powers of two, so that 3 and 4 share a program
 
 
