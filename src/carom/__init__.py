@@ -5,6 +5,6 @@
 
 from carom.core.errors import CaromError
 from carom.core.version import __version__
-from carom.state import Impacts, Strikes
+from carom.state import Impacts, Motion, SceneState, Strikes
 
-__all__ = ["CaromError", "Impacts", "Strikes", "__version__"]
+__all__ = ["CaromError", "Impacts", "Motion", "SceneState", "Strikes", "__version__"]

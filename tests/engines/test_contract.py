@@ -12,7 +12,6 @@ from test_strikes import Bounce, approaching, engine
 
 from carom.core.errors import CaromError
 from carom.engines import Engine, MjxSimulator, MujocoEngine
-from carom.engines.mujoco.engine import home
 from carom.engines.planar import state_of, strikes_of
 from carom.scenes.free import FreeScene, toss_scene
 from carom.scenes.scene import MjcfScene
@@ -87,7 +86,7 @@ def flying(scene: FreeScene, count: int) -> SceneState:
 
 def reaching(count: int) -> SceneState:
     made = MujocoEngine(ARM, threads=1)
-    start = home(made.layout, made.model, 4)
+    start = made.home(4)
     return replace(start, joint_position=start.joint_position + [[-0.1 * i, 0.3] for i in range(4)])[np.arange(count)]
 
 
@@ -255,7 +254,7 @@ def test_an_arm_pushes_a_block_in_a_closed_loop() -> None:
     """256 arms, each with another friction of the floor, steer their hands by what they see; 2 s at 50 Hz."""
     count, period = 256, 0.02
     made = MujocoEngine(ARM, ("friction",), threads=2)
-    start = home(made.layout, made.model, count)
+    start = made.home(count)
     start = replace(start, joint_position=np.tile([-0.3, 0.6], (count, 1)))
     friction = np.linspace(0.1, 0.8, count)
     run = made.open(start, {"friction": friction})

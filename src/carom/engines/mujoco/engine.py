@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError, SceneError
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
 from carom.engines.mujoco.batch import ModelBatch
-from carom.engines.mujoco.layout import Layout, layout_of
+from carom.engines.mujoco.layout import layout_of
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body
 from carom.state import Array, Contacts, Motion, SceneState, Status
@@ -54,6 +54,12 @@ class MujocoEngine:
     def timestep(self) -> float:
         """[s]"""
         return float(self.model.opt.timestep)
+
+    def home(self, count: int) -> SceneState:
+        """The state that the model starts in, `count` times."""
+        heights = np.tile([place.height for place in self.layout.places], (count, 1))
+        qpos, qvel = np.tile(self.model.qpos0, (count, 1)), np.zeros((count, self.model.nv))
+        return self.layout.state(qpos, qvel, heights)
 
     def validate(self, scene: Scene) -> Validation:
         """MuJoCo runs whatever it can compile."""
@@ -221,9 +227,3 @@ def _contacts(batch: ModelBatch, row: int) -> list[tuple[int, tuple[str, str], A
         impulse = model.opt.timestep * (force[:3] @ axes)
         found.append((row, (first, second), np.array(contact.pos), axes[0].copy(), float(contact.dist), impulse))
     return found
-
-
-def home(layout: Layout, model: mujoco.MjModel, count: int) -> SceneState:
-    """The state that the model starts in, `count` times."""
-    heights = np.tile([place.height for place in layout.places], (count, 1))
-    return layout.state(np.tile(model.qpos0, (count, 1)), np.zeros((count, model.nv)), heights)
