@@ -3,7 +3,7 @@
 Where MuJoCo's contact is a poor picture of an impact (its restitution and its friction are by-products of a
 constraint), this teacher has what textbooks have: a normal spring whose damping gives a chosen restitution,
 Coulomb friction with a tangential spring, a striker with effective mass and inertia, and a flat face as a row
-of springs. It lives in the contact frame (`distill.frames`) and knows no shape beyond curvature.
+of springs. It lives in the contact frame (`contact_frames`) and knows no shape beyond curvature.
 """
 
 from __future__ import annotations

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, final
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError
 from carom.core.rotations import about_z, yaw
-from carom.engines.contract import Rollout, frame_times, held_controls
+from carom.engines.approach import at_distance
+from carom.engines.contract import (
+    AimedStrikes,
+    Rollout,
+    Validation,
+    control_array,
+    frame_times,
+    held_controls,
+    no_derivatives,
+    row_values,
+    same_bodies,
+    with_failed,
+    without_bad_rows,
+)
+from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Contacts, Motion, SceneState, Strikes, cross, rotate
+
+if TYPE_CHECKING:
+    import torch
 
 BODIES = ("target", "striker")  #: of a strike scene, in this order
 
@@ -125,3 +146,96 @@ class StrikeRun:
     def contacts(self) -> Contacts:
         """Strikes have one contact, and no engine of them tells more of it than its outcome."""
         raise CaromError("contacts: engines of strikes tell outcomes only; open the scene in MujocoEngine instead")
+
+
+class StrikeEngine(ABC):
+    """What all engines of strikes share: checks at the door, rows without numbers, the way in as an `Engine`."""
+
+    values: Mapping[str, float] = MappingProxyType({})  #: that it was made with, by name
+
+    @property
+    @abstractmethod
+    def scene(self) -> StrikeScene: ...
+
+    @abstractmethod
+    def validate(self, scene: Scene) -> Validation:
+        """See `Engine`."""
+
+    @abstractmethod
+    def rolled(self, initial: Strikes, times: Array, orders: Array | None, values: Mapping[str, Array]) -> Rollout:
+        """Roll out one strike or more, all good, to instants [N, F], with orders [N, K, 3] and parameters [N]."""
+
+    @abstractmethod
+    def stepping(self, start: Strikes, bad: NDArray[np.bool_], values: Mapping[str, Array]) -> Stepping:
+        """One strike or more to be advanced bit by bit; the bad ones [N] are only there to be counted as failed."""
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """Names of the parameters that may be given for each row."""
+        return ()
+
+    def rollout(
+        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
+    ) -> Rollout:
+        """See `Simulator`."""
+        return self._checked(initial, duration, controls, frames=frames, values={})
+
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> StrikeRun:
+        """See `Engine`."""
+        same_bodies(bodies)
+        own, strikes = row_values(values, len(start), self.takes), strikes_of(self.scene, start)
+        good, bad = without_bad_rows(strikes)
+        stepping = self.stepping(good, bad, own) if len(good) else None
+        return StrikeRun(self.scene, strikes, stepping, partial(self._checked, values=own))
+
+    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
+        """See `Simulator`; the face's offset and tilt, where they are known, say where it touches."""
+        geometry = {name: np.full(len(strikes), value) for name, value in self.values.items()}
+        return at_distance(self.scene, strikes, distance, geometry)
+
+    def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
+        """See `Simulator`."""
+        raise no_derivatives()
+
+    def _checked(
+        self,
+        initial: Strikes,
+        duration: ArrayLike,
+        controls: ArrayLike | None = None,
+        *,
+        frames: int,
+        values: Mapping[str, Array],
+    ) -> Rollout:
+        times, orders = frame_times(duration, len(initial), frames), control_array(controls, len(initial))
+        if not len(initial):
+            return _nothing(times)
+        good, bad = without_bad_rows(initial)
+        return with_failed(self.rolled(good, times, orders, values), bad)
+
+
+def not_a_strike(scene: Scene) -> Validation:
+    """Why an engine of strikes cannot run a scene."""
+    return Validation(cannot=(f"scene '{scene.name}' has no striker and no target: engines of strikes need both",))
+
+
+def _nothing(times: Array) -> Rollout:
+    """The rollout of no strikes."""
+    path, none, count = np.zeros((*times.shape, 3)), np.zeros(0), np.zeros(0, dtype=np.int64)
+    return Rollout(times, path, path, path, none.astype(np.int8), none, np.zeros((0, 3)), count, count, count)
+
+
+def taken(run: Rollout, rows: NDArray[np.int64]) -> Rollout:
+    """These rows of a rollout, in this order."""
+    return Rollout(**{name: getattr(run, name)[rows] for name in Rollout.__dataclass_fields__})
+
+
+def joined(parts: list[Rollout]) -> Rollout:
+    """Rollouts one after the other as one."""
+    names = Rollout.__dataclass_fields__
+    return Rollout(**{name: np.concatenate([getattr(p, name) for p in parts]) for name in names})

@@ -7,47 +7,33 @@ for whole batches at once. Strikes outside what the model has learned are answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import final
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, SceneError, unknown_name
-from carom.engines.approach import advanced, at_distance, speed_of, time_to_touch
+from carom.engines.approach import advanced, speed_of, time_to_touch
 from carom.engines.contact_frames import SPEED_SCALE
-from carom.engines.contract import (
-    REST_SPEED,
-    AimedStrikes,
-    Rollout,
-    Status,
-    Validation,
-    control_array,
-    frame_times,
-    no_derivatives,
-    row_values,
-    same_bodies,
-    with_failed,
-    without_bad_rows,
-)
+from carom.engines.contract import REST_SPEED, AimedStrikes, Rollout, Validation, no_derivatives
 from carom.engines.mujoco.collide import FAILED, Collider
-from carom.engines.mujoco.strikes import MujocoSimulator, joined, not_a_strike, taken
-from carom.engines.planar import StrikeRun, strikes_of
+from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.engines.planar import Stepping, StrikeEngine, joined, not_a_strike, taken
 from carom.engines.slider import CHUNK, at_times
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.stepped import Stepped
 from carom.learn.impact.student import Perturbed, Student
 from carom.scenes.scene import Scene
-from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, SceneState, Strikes, rotate
+from carom.state import Array, Status, Strikes, rotate
 
 SLIDING = ("slider", "mujoco")
 
 
 @final
-class HybridSimulator:
+class HybridSimulator(StrikeEngine):
     """Strikes of one scene with a learned impact; `values` are the MuJoCo parameters for what it hands back."""
 
     def __init__(
@@ -73,30 +59,30 @@ class HybridSimulator:
     def validate(self, scene: Scene) -> Validation:
         """The learned impact belongs to one scene."""
         if not isinstance(scene, StrikeScene):
-            return Validation(cannot=(not_a_strike(scene),))
+            return not_a_strike(scene)
         if scene.signature() != self.scene.signature():
             return Validation(cannot=(f"its impact model was made for scene '{self.scene.name}', not '{scene.name}'",))
         return self.engine.validate(scene) if self.sliding == "mujoco" else Validation()
 
-    def rollout(
-        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
-    ) -> Rollout:
-        """See `Simulator`."""
+    def rolled(self, initial: Strikes, times: Array, orders: Array | None, values: Mapping[str, Array]) -> Rollout:
+        """See `StrikeEngine`."""
         if self.sliding == "mujoco":
-            return self.engine.rollout(initial, duration, controls, frames=frames)
-        times, orders = frame_times(duration, len(initial), frames), control_array(controls, len(initial))
-        initial, bad = without_bad_rows(initial)
+            return self.engine.rolled(initial, times, orders, values)
         stepped = np.any(initial.target_velocity != 0, axis=1) | (orders is not None)
         parts = []
         for rows, run in ((np.flatnonzero(~stepped), self._at_once), (np.flatnonzero(stepped), self._step_by_step)):
-            if len(rows) or (not len(initial) and run == self._at_once):  # nothing to do is done at once
+            if len(rows):
                 parts.append((rows, run(initial[rows], times[rows], None if orders is None else orders[rows])))
         order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
-        return with_failed(taken(joined([part for _, part in parts]), order), bad)
+        return taken(joined([part for _, part in parts]), order)
 
-    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
-        """See `Simulator`."""
-        return at_distance(self.scene, strikes, distance, {})
+    def stepping(self, start: Strikes, bad: NDArray[np.bool_], values: Mapping[str, Array]) -> Stepping:
+        """See `StrikeEngine`."""
+        if self.sliding == "mujoco":
+            return self.engine.stepping(start, bad, values)
+        made = Stepped(self, start, np.full((len(start), 1), np.inf), None)
+        made.target[bad] = np.nan
+        return made
 
     def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
         """See `Simulator`; needs the slider, and an impact that is one network."""
@@ -125,25 +111,6 @@ class HybridSimulator:
         ce, se = torch.cos(end[:, 2]), torch.sin(end[:, 2])
         back_x, back_y = ce * com[0] - se * com[1], se * com[0] + ce * com[1]
         return torch.stack([end[:, 0] - back_x, end[:, 1] - back_y, end[:, 2]], dim=-1)
-
-    def open(
-        self,
-        start: SceneState,
-        values: Mapping[str, ArrayLike] | None = None,
-        *,
-        bodies: Sequence[Sequence[Body]] | None = None,
-    ) -> StrikeRun:
-        """See `Engine`; the impact is learned, so that there are no parameters to give."""
-        same_bodies(bodies)
-        row_values(values, len(start), ())
-        if self.sliding == "mujoco":
-            return self.engine.open(start)
-        strikes = strikes_of(self.scene, start)
-        good, bad = without_bad_rows(strikes)
-        stepping = Stepped(self, good, np.full((len(good), 1), np.inf), None) if len(good) else None
-        if stepping is not None:
-            stepping.target[bad] = np.nan
-        return StrikeRun(self.scene, strikes, stepping, self.rollout)
 
     def _step_by_step(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
         return Stepped(self, initial, times, orders).run()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from carom.core.constants import GRAVITY
 from carom.core.errors import SceneError
 from carom.core.rotations import about_z, matrices, random_turn
 from carom.scale.draws import Draw, Maker, apart, below, turned
@@ -56,7 +57,7 @@ class Source(ABC):
     templates: tuple[Body, ...]  #: of box, sphere, cylinder or mesh, with a mass
     period: float  #: [s] between samples
     samples: int  #: in a trajectory, the start included
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     ground_height: float = 0.0
     planar: bool = False  #: over an air table
 

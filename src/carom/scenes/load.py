@@ -18,13 +18,13 @@ are relative to the scene file.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from carom.core.artefacts import write_text
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.build import build_scene
 from carom.scenes.meshes import MESH_SUFFIXES, mesh_body
@@ -96,10 +96,7 @@ def scene_from_bodies(bodies: Mapping[str, Body] | Sequence[Body], *, forward: f
 
 def save_scene(scene: StrikeScene, path: str | Path) -> None:
     """Write the scene as a scene file, which `load_scene` reads back to an equal scene."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_text(yaml.safe_dump(scene_to_dict(scene), sort_keys=False), encoding="utf-8")
-    os.replace(temporary, path)
+    write_text(Path(path), yaml.safe_dump(scene_to_dict(scene), sort_keys=False))
 
 
 def scene_to_dict(scene: StrikeScene) -> dict[str, Any]:

@@ -9,42 +9,26 @@ JAX comes with the extra `mjx` and is imported where a simulator is made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, final
+from collections.abc import Mapping
+from typing import final
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
-from carom.engines.approach import at_distance, face_pose
-from carom.engines.contract import (
-    AimedStrikes,
-    Rollout,
-    Validation,
-    control_array,
-    frame_times,
-    no_derivatives,
-    row_values,
-    same_bodies,
-    with_failed,
-    without_bad_rows,
-)
+from carom.engines.approach import face_pose
+from carom.engines.contract import Rollout, Validation
 from carom.engines.mjx.load import float64, load, put
 from carom.engines.mjx.strike_program import Fixed, Row, program, seen_states
 from carom.engines.mujoco.collide import Collider
-from carom.engines.mujoco.strikes import joined, not_a_strike, nothing
 from carom.engines.over import STEADY_STEPS
-from carom.engines.planar import StrikeRun, strikes_of
+from carom.engines.planar import Stepping, StrikeEngine, joined, not_a_strike
 from carom.scenes.mjcf import strike_spec
 from carom.scenes.scene import Scene
-from carom.scenes.shapes import Body
 from carom.scenes.simplify import simplified
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, SceneState, Status, Strikes, cross, rotate
-
-if TYPE_CHECKING:
-    import torch
+from carom.state import Array, Status, Strikes, cross, rotate
 
 CHUNK = 512  #: most strikes that share one program
 CORNERS = 20  #: of a target's outline: MJX chooses contact points badly on faces with more
@@ -54,11 +38,11 @@ WRITTEN = ("pair_friction", "pair_solref", "body_ipos", "body_mass", "geom_size"
 
 
 @final
-class MjxSimulator:
+class MjxSimulator(StrikeEngine):
     """Strikes of one scene in MJX, double precision, with parameters by name; what is not given has its default.
 
-    A target's outline is reduced to `corners` (`identify.mjx.simplified`). Friction cones are MuJoCo's; `pyramidal`
-    ones, as `identify.mjx` has them, compile faster, but bodies slide further in some directions than in others.
+    A target's outline is reduced to `corners` (`scenes.simplify`). Friction cones are MuJoCo's; `pyramidal`
+    ones, as derivatives need them, compile faster, but bodies slide further in some directions than in others.
     """
 
     def __init__(
@@ -91,7 +75,7 @@ class MjxSimulator:
     def validate(self, scene: Scene) -> Validation:
         """Name what only the analytic teacher knows, and where MJX's contacts are not MuJoCo's."""
         if not isinstance(scene, StrikeScene):
-            return Validation(cannot=(not_a_strike(scene),))
+            return not_a_strike(scene)
         own = {p.name for p in scene.parameters("mujoco")}
         ignored = [f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own]
         if self.pyramidal:
@@ -107,43 +91,17 @@ class MjxSimulator:
             return Validation(tuple(ignored), (str(error),))
         return Validation(tuple(ignored))
 
-    def rollout(
-        self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
-    ) -> Rollout:
-        """See `Simulator`."""
-        times = frame_times(duration, len(initial), frames)
-        orders = control_array(controls, len(initial))
-        if not len(initial):
-            return nothing(times)
-        initial, bad = without_bad_rows(initial)
+    def rolled(self, initial: Strikes, times: Array, orders: Array | None, values: Mapping[str, Array]) -> Rollout:
+        """See `StrikeEngine`."""
         parts = []
         for low in range(0, len(initial), CHUNK):
             rows = slice(low, low + CHUNK)
             parts.append(self._run(initial[rows], times[rows], None if orders is None else orders[rows]))
-        return with_failed(joined(parts), bad)
+        return joined(parts)
 
-    def before_contact(self, strikes: Strikes, distance: float) -> Strikes:
-        """See `Simulator`; the face's offset and tilt, where they are known, say where it touches."""
-        geometry = {name: np.full(len(strikes), value) for name, value in self.values.items()}
-        return at_distance(self._scene, strikes, distance, geometry)
-
-    def differentiable_rest(self, aimed: AimedStrikes) -> torch.Tensor:
-        """See `Simulator`."""
-        raise no_derivatives()
-
-    def open(
-        self,
-        start: SceneState,
-        values: Mapping[str, ArrayLike] | None = None,
-        *,
-        bodies: Sequence[Sequence[Body]] | None = None,
-    ) -> StrikeRun:
-        """See `Engine`; parameters are those that the simulator was made with."""
-        same_bodies(bodies)
-        row_values(values, len(start), ())
-        strikes = strikes_of(self._scene, start)
-        good, bad = without_bad_rows(strikes)
-        return StrikeRun(self._scene, strikes, _Stepped(self, good, bad) if len(good) else None, self.rollout)
+    def stepping(self, start: Strikes, bad: NDArray[np.bool_], values: Mapping[str, Array]) -> Stepping:
+        """See `StrikeEngine`."""
+        return _Stepped(self, start, bad)
 
     def _run(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
         """One batch, block by block, until every target rests or its time is over."""
