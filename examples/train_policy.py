@@ -9,11 +9,11 @@ from carom.engines import MujocoSimulator
 from carom.envs import ROUTES, SegmentStarts, engine_strike, make_batch
 from carom.envs.sb3 import StrikeVecEnv
 from carom.hybrid import load_hybrid
-from carom.scenes.strike import builtin
+from carom.scenes import load_scene
 from carom.train import policy_of, run_trials, save_policy
 
 steps, *model_folder = sys.argv[1:]  # without a model from `carom adapt`: MuJoCo with default parameters
-simulator = MujocoSimulator(builtin("semi-cylinder"))
+simulator = MujocoSimulator(load_scene("semi-cylinder"))
 if model_folder:
     simulator = load_hybrid(Path(model_folder[0])).simulator("hybrid")
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from carom.recipes.evaluating import CompareOptions, EvaluateResult, evaluate
     from carom.recipes.identifying import IdentifyResult, StrikeOptions, identify
     from carom.recipes.planning import PlanFiles, PlanResult, SearchOptions, plan
+    from carom.recipes.policies import reality_strike
     from carom.recipes.predicting import PredictResult, predict
     from carom.recipes.result import PrintedTable, Result
     from carom.recipes.scaling import ScaleOptions, ScaleResult, scale
@@ -66,6 +67,7 @@ __all__ = [
     "identify",
     "plan",
     "predict",
+    "reality_strike",
     "rollout",
     "scale",
     "suggest",
@@ -81,6 +83,7 @@ _MODULES = {
     "evaluating": ("CompareOptions", "EvaluateResult", "evaluate"),
     "identifying": ("IdentifyResult", "StrikeOptions", "identify"),
     "planning": ("PlanFiles", "PlanResult", "SearchOptions", "plan"),
+    "policies": ("reality_strike",),
     "predicting": ("PredictResult", "predict"),
     "result": ("PrintedTable", "Result"),
     "scaling": ("ScaleOptions", "ScaleResult", "scale"),
@@ -90,7 +93,7 @@ _MODULES = {
     "trying": ("RolloutResult", "rollout"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
-_NEEDS_RL = ("training", "trying")
+_NEEDS_RL = ("policies", "training", "trying")
 
 
 def __getattr__(name: str) -> Any:
