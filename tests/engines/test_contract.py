@@ -223,6 +223,17 @@ def test_parameters_differ_per_row_or_are_refused(case: Case) -> None:
 
 
 @every_engine
+def test_parameters_are_forgotten_when_it_is_opened_again(case: Case) -> None:
+    if not case.parameter:
+        pytest.skip("this engine takes no parameters")
+    start, made = case.states(SOME), case.engine()
+    plain = made.open(start).rollout(30 * case.period)
+    made.open(start, {case.parameter: 0.05}).rollout(30 * case.period)
+    again = made.open(start).rollout(30 * case.period)
+    np.testing.assert_array_equal(again.position, plain.position)
+
+
+@every_engine
 def test_wrong_states_durations_and_controls_are_refused(case: Case) -> None:
     start, made = case.states(SOME), case.engine()
     other = SceneState(("nobody",), np.zeros((1, 1, 3)), [[[1.0, 0, 0, 0]]], np.zeros((1, 1, 3)), np.zeros((1, 1, 3)))

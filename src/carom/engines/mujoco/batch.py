@@ -5,6 +5,7 @@ Collisions, strikes, free bodies and robots all run on it. A row that MuJoCo giv
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any, final
 
@@ -26,11 +27,17 @@ class ModelBatch:
         self.model, self.threads = model, threads
         self.seconds = 0.0  #: wall time spent inside MuJoCo
         self._batch: Batch | None = None
+        self._written: frozenset[str] = frozenset()
 
-    def prepare(self, count: int) -> Batch:
-        """A batch of this size at the model's first state; the last one is used again if it fits."""
-        if self._batch is None or self._batch.nsim != count:
+    def prepare(self, count: int, written: Iterable[str] = ()) -> Batch:
+        """A batch of this size at the model's first state, for these parameters to be written into.
+
+        The last one is used again if it fits, and if no parameter was written into it that would now be left there.
+        """
+        names = frozenset(written)
+        if self._batch is None or self._batch.nsim != count or not self._written <= names:
             self._batch = Batch(self.model, count, self.threads)
+        self._written = names
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         return self._batch
 

@@ -104,7 +104,7 @@ class MujocoRun:
         self._height = start.position[..., 2]  # that bodies which move in a plane keep
         if not len(start):
             return
-        made = batch.prepare(len(start))
+        made = batch.prepare(len(start), [*values, "bodies"] if bodies is not None else values)
         if bodies is not None:
             engine.scene.write_rows(made, values, bodies)
         elif values:

@@ -63,7 +63,7 @@ class MujocoStrikes:
         self.count, self.timestep = len(initial), float(owner.model.opt.timestep)
         self.geometry = {k: np.full(self.count, v) for k, v in owner.values.items()} | dict(values or {})
         self.batch = owner.batch
-        made = self.batch.prepare(self.count)
+        made = self.batch.prepare(self.count, values or ())
         if values:
             self.scene.write(made, self.geometry)
             made.set_const()
