@@ -291,6 +291,15 @@ def test_an_arm_pushes_a_block_in_a_closed_loop() -> None:
     assert (np.abs(np.linalg.norm(contacts.normal, axis=-1) - 1) < 1e-9).all()
 
 
+def test_a_run_is_over_when_its_engine_is_opened_again() -> None:
+    for name in ("mujoco: free bodies", "mujoco: strikes"):
+        case = CASES[name]
+        former = case.engine().open(case.states(2))
+        case.engine().open(case.states(2))
+        with pytest.raises(CaromError, match="this run is over"):
+            former.step(case.period)
+
+
 def test_controls_of_a_rollout_are_held_in_turn() -> None:
     made = MujocoEngine(ARM, threads=1)
     start = reaching(2)

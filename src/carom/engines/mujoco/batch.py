@@ -14,6 +14,7 @@ import numpy as np
 from mujoco.batch import Batch, SimulationError
 from numpy.typing import NDArray
 
+from carom.core.errors import CaromError
 from carom.state import Array
 
 NONE = np.zeros(0, dtype=np.int64)  #: rows, of which there are none
@@ -28,6 +29,7 @@ class ModelBatch:
         self.seconds = 0.0  #: wall time spent inside MuJoCo
         self._batch: Batch | None = None
         self._written: frozenset[str] = frozenset()
+        self.uses = 0  #: how often it was prepared: a run belongs to one of them
 
     def prepare(self, count: int, written: Iterable[str] = ()) -> Batch:
         """A batch of this size at the model's first state, for these parameters to be written into.
@@ -38,6 +40,7 @@ class ModelBatch:
         if self._batch is None or self._batch.nsim != count or not self._written <= names:
             self._batch = Batch(self.model, count, self.threads)
         self._written = names
+        self.uses += 1
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
         return self._batch
 
@@ -57,6 +60,11 @@ class ModelBatch:
             failed = np.asarray(error.ids, dtype=np.int64)
         self.seconds += perf_counter() - before
         return failed
+
+    def check(self, use: int) -> None:
+        """Refuse to go on with a run after another one was opened."""
+        if use != self.uses:
+            raise CaromError("this run is over: its engine was opened or rolled out again; use an engine for each run")
 
     def bind(self, name: str) -> Array:
         """A field of the data [N, ...], as MuJoCo holds it: writing to it changes the simulations."""

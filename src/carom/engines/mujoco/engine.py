@@ -105,6 +105,7 @@ class MujocoRun:
         if not len(start):
             return
         made = batch.prepare(len(start), [*values, "bodies"] if bodies is not None else values)
+        self._use = batch.uses
         if bodies is not None:
             engine.scene.write_rows(made, values, bodies)
         elif values:
@@ -127,10 +128,12 @@ class MujocoRun:
 
     @property
     def state(self) -> SceneState:
+        self._check()
         return self.layout.state(self._qpos.copy(), self._qvel.copy(), self._height)
 
     def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
         """See `Run`; `controls` [N, U] go to the actuators."""
+        self._check()
         steps = self._steps_in(duration)
         held = held_controls(controls, len(self), self.engine.model.nu, several=False)
         self._control(None if held is None else held[:, 0])
@@ -141,6 +144,7 @@ class MujocoRun:
         self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2, keep: Keep | None = None
     ) -> Motion:
         """See `Run`. Instants are those of the nearest step. `keep` stops rows that are not worth going on with."""
+        self._check()
         count, timestep = len(self), self.engine.timestep
         held = held_controls(controls, count, self.engine.model.nu, several=True)
         at = np.rint(frame_times(duration, count, frames) / timestep).astype(np.int64)
@@ -181,6 +185,10 @@ class MujocoRun:
             np.array(gaps, dtype=np.float64),
             np.array(impulses).reshape(-1, 3),
         )
+
+    def _check(self) -> None:
+        if len(self):
+            self._batch.check(self._use)
 
     def _alive(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._status != Status.FAILED)

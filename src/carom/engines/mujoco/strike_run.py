@@ -64,6 +64,7 @@ class MujocoStrikes:
         self.geometry = {k: np.full(self.count, v) for k, v in owner.values.items()} | dict(values or {})
         self.batch = owner.batch
         made = self.batch.prepare(self.count, values or ())
+        self.use = self.batch.uses
         if values:
             self.scene.write(made, self.geometry)
             made.set_const()
@@ -124,6 +125,7 @@ class MujocoStrikes:
     @property
     def now(self) -> Strikes:
         """Where they are, as strikes."""
+        self.batch.check(self.use)
         pose, velocity, striker = self._state(slice(None))
         return Strikes(pose, velocity, striker, self._striking(np.arange(self.count)), self.posture)
 
@@ -135,6 +137,7 @@ class MujocoStrikes:
 
     def advance(self, duration: float, orders: Array | None) -> None:
         """Go on for `duration` [s]; strikers follow orders [N, 3], or keep their velocity until they have struck."""
+        self.batch.check(self.use)
         self.controls = None if orders is None else orders[:, None]
         going = self.status != Status.FAILED
         if orders is None:
