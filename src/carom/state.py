@@ -130,7 +130,7 @@ class Contacts:
     point: Array  #: [C, 3] world [m]
     normal: Array  #: [C, 3] from the first body to the second, world
     distance: Array  #: [C] negative: they overlap [m]
-    impulse: Array  #: [C, 3] on the second body during the last step, world [N s]
+    impulse: Array  #: [C, 3] on the second body during one step of the engine, world [N s]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from carom.scenes.free import FreeScene, toss_scene
 from carom.scenes.scene import MjcfScene
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import builtin
+from carom.scenes.varied import VariedScene
 from carom.state import Array, SceneState, Status
 
 #: An arm of two joints with position servos, whose hand pushes a block over the floor.
@@ -177,6 +178,21 @@ def test_steps_one_after_the_other_are_a_rollout(case: Case) -> None:
 
 
 @every_engine
+def test_a_rollout_leaves_the_run_at_its_end(case: Case) -> None:
+    run = case.engine().open(case.states(SOME))
+    motion = run.rollout(4 * case.period, frames=3)
+    np.testing.assert_allclose(run.state.position[..., :2], motion.position[:, -1, :, :2], atol=1e-9)
+    np.testing.assert_array_equal(run.status, motion.status)
+    if case.controls == 3:
+        with pytest.raises(CaromError, match="this run is over"):
+            run.step(case.period)
+        return
+    again = run.rollout(4 * case.period, frames=3)
+    whole = case.engine().open(case.states(SOME)).rollout(8 * case.period, frames=3)
+    np.testing.assert_allclose(again.position[:, -1], whole.position[:, -1], atol=1e-9)
+
+
+@every_engine
 def test_an_empty_batch_is_fine(case: Case) -> None:
     start = case.states(4)[:0]
     run = case.engine().open(start)
@@ -310,6 +326,68 @@ def test_controls_of_a_rollout_are_held_in_turn() -> None:
     np.testing.assert_allclose(whole.joint_position[:, 1], run.state.joint_position, atol=1e-9)
     run.step(0.2, targets[:, 1])
     np.testing.assert_allclose(whole.joint_position[:, 2], run.state.joint_position, atol=1e-9)
+
+
+def test_no_control_is_left_out() -> None:
+    """Steps and controls that do not divide evenly: each control is held for its share, to the nearest step."""
+    made = MujocoEngine(ARM, threads=1)
+    start, count = reaching(1), 22
+    targets = np.random.default_rng(0).uniform(-0.5, 0.5, (1, count, 2))
+    whole = made.open(start).rollout(0.77, targets, frames=2)
+    run, at = made.open(start), np.rint(385 * np.arange(count + 1) / count).astype(int)
+    for k in range(count):
+        run.step((at[k + 1] - at[k]) * 0.002, targets[:, k])
+    np.testing.assert_allclose(run.state.joint_position, whole.joint_position[:, -1], atol=1e-9)
+
+
+def test_controls_count_after_steps_too() -> None:
+    """A striker that is told to go in the first of four controls goes, however few frames are kept."""
+    moved = []
+    for frames in (2, 5):
+        run = engine("hybrid").open(striking(1))
+        run.step(0.002, np.zeros((1, 3)))
+        controls = np.zeros((1, 4, 3))
+        controls[0, 0, 1] = 0.3
+        moved.append(run.rollout(0.04, controls, frames=frames).position[0, -1, 1])
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-9)
+
+
+def test_rows_with_other_bodies_are_checked() -> None:
+    cube = Body("cube", "target", Shape("box", size=(0.1, 0.1, 0.1)), mass=0.3)
+    ball = Body("ball", "target", Shape("sphere", radius=0.04), mass=0.2)
+    made = MujocoEngine(VariedScene(FreeScene("one", (cube,))), threads=1)
+    start = replace(flying(FreeScene("one", (cube,)), 2), bodies=made.layout.bodies)
+    made.open(start, bodies=[(cube,), (replace(cube, mass=0.5),)]).step(0.0009)
+    for bodies, message in (
+        (None, "its bodies differ per row"),
+        ([(cube,)], "expected those of 2 rows, got 1"),
+        ([(cube,), (ball,)], "expected box, each with a mass, in every row; got sphere"),
+    ):
+        with pytest.raises(CaromError, match=message):
+            made.open(start, bodies=bodies)
+    with pytest.raises(CaromError, match="the same in all rows; use a VariedScene"):
+        MujocoEngine(TWO, threads=1).open(flying(TWO, 1), bodies=[TWO.bodies])
+
+
+def test_rounded_edges_are_forgotten_too() -> None:
+    made = MujocoEngine(toss_scene(), ("edge_radius",), step=0.001, threads=1)
+    still = SceneState(("cube",), [[[0, 0, 0.06]]], [[[1.0, 0, 0, 0]]], np.zeros((1, 1, 3)), np.zeros((1, 1, 3)))
+    for radius in (0.01, 0.0):
+        height = made.open(still, {"edge_radius": radius}).rollout(0.5).position[0, -1, 0, 2]
+        assert height == pytest.approx(0.05, abs=5e-4)
+
+
+def test_a_planar_body_has_its_pose_in_the_world() -> None:
+    puck = "<body name='puck' pos='{}'>{}<geom size='0.1' mass='1'/></body>"
+    joints = "".join(
+        f"<joint name='puck_{n}' type='{t}' axis='{a}'/>"
+        for n, t, a in (("x", "slide", "1 0 0"), ("y", "slide", "0 1 0"), ("yaw", "hinge", "0 0 1"))
+    )
+    worlds = (f"<mujoco><worldbody>{puck.format(at, joints)}</worldbody></mujoco>" for at in ("0 0 .1", ".5 .2 .1"))
+    centred, off = (MujocoEngine(MjcfScene("puck", xml)) for xml in worlds)
+    assert centred.home(1).bodies == ("puck",)
+    assert centred.home(1).position[0, 0].tolist() == [0.0, 0.0, 0.1]
+    assert off.home(1).joints == ("puck_x", "puck_y", "puck_yaw")  # its joints are not its pose
 
 
 def test_planar_strikes_and_states_are_two_views_of_one_thing() -> None:

@@ -62,7 +62,7 @@ _IGNORED: Mapping[str, tuple[str, ...]] = {
 }
 _TWIST = "torsional and rolling friction"
 
-Program = Callable[[Array, Array, Array], tuple[Any, Any, Any]]
+Program = Callable[[Array, Array, Array], tuple[Any, Any, Any, Any]]
 _PROGRAMS: dict[str, Program] = {}  #: compiled ones, kept for the next engine of the same kind
 _MOST_PROGRAMS = 6
 
@@ -185,9 +185,9 @@ class BraxEngine:
             pose[own, 0] = q[own]
             with float64(self._jax):
                 for done in range(1, samples, block):
-                    *now, seen = program(*now, values[rows])  # type: ignore[assignment]
+                    *now, seen, going = program(*now, values[rows])  # type: ignore[assignment]
                     pose[own, done : done + block] = np.asarray(seen)[: len(pose[own]), : samples - done]
-            last[own] = np.asarray(now[1])[: len(pose[own])]
+                    last[own] = np.asarray(going)[: len(pose[own]), min(block, samples - done) - 1]
             return perf_counter() - before
 
         chunks = range(0, count, ROWS)
@@ -248,13 +248,13 @@ class BraxRun:
 
     def contacts(self) -> Contacts:
         """Brax keeps its contacts to itself."""
-        raise CaromError("contacts: Brax does not tell them; open the scene in MujocoEngine instead")
+        raise CaromError("contacts: not available in Brax; open the scene in MujocoEngine instead")
 
 
 def _compile(
     jax: Any, physics: Any, system: Any, names: tuple[tuple[str, ...], tuple[str, ...]], sizes: tuple[int, int]
 ) -> Program:
-    """(q, qd, values) of `ROWS` rows to (q, qd) at the end and q at each sample; names of parameters and of pairs."""
+    """(q, qd, values) of `ROWS` rows to (q, qd) at the end and at each sample; names of parameters and of pairs."""
     jnp = jax.numpy
     (parameters, pairs), (substeps, block) = names, sizes
 
@@ -266,10 +266,10 @@ def _compile(
 
         def sample(state: Any, _: Any) -> Any:
             state, _ = jax.lax.scan(step, state, None, length=substeps)
-            return state, state.q
+            return state, (state.q, state.qd)
 
-        state, poses = jax.lax.scan(sample, physics.init(own, q, qd), None, length=block)
-        return state.q, state.qd, poses
+        state, seen = jax.lax.scan(sample, physics.init(own, q, qd), None, length=block)
+        return state.q, state.qd, *seen
 
     shapes = [jax.ShapeDtypeStruct((ROWS, width), jnp.float64) for width in (7, 6)]
     shapes.append(jax.ShapeDtypeStruct((ROWS, len(parameters)), jnp.float64))

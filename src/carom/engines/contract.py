@@ -83,20 +83,21 @@ class Run(Protocol):
     def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
         """Advance by `duration` [s] (a number, or [N]) and keep `frames` instants, first and last included.
 
-        `controls` [N, K, U] are each held for duration/K.
+        `controls` [N, K, U] are each held for duration/K. A run of strikes that is rolled out from its start is over.
         """
         ...
 
     def contacts(self) -> Contacts:
-        """What touches what; an engine that cannot tell says so."""
+        """What touches what; raises if the engine has no contacts to give."""
         ...
 
 
 class Engine(Protocol):
     """Physics for one scene. All of them pass the suite in tests/engines/test_contract.py.
 
-    `values` are parameters by name, each a number or one for each row [N]; what is not given has its default. An empty
-    batch is fine. A row that cannot be simulated is marked as failed and never stops or changes another.
+    `values` are parameters by name, each a number or one for each row [N]; what is not given is as the engine's model
+    has it. An engine that takes none refuses them. An empty batch is fine. A row that cannot be simulated is marked as
+    failed and never stops or changes another. Opening an engine again ends its former run.
     """
 
     @property
@@ -166,9 +167,9 @@ def frame_times(duration: ArrayLike, count: int, frames: int) -> Array:
 
 
 def without_bad_rows(initial: Strikes) -> tuple[Strikes, NDArray[np.bool_]]:
-    """The strikes with harmless ones in place of those that are no numbers, and which those are [N]."""
+    """The strikes, rows with NaN replaced by harmless ones, and which those are [N]."""
     columns = (initial.target_pose, initial.target_velocity, initial.striker_pose, initial.striker_velocity)
-    bad = np.asarray(~np.isfinite(np.concatenate(columns, axis=1)).all(axis=1))
+    bad = np.asarray(~np.isfinite(np.concatenate([*columns, initial.posture], axis=1)).all(axis=1))
     if not bad.any():
         return initial, bad
     instead = (np.zeros(3), np.zeros(3), np.array([1e2, 0.0, 0.0]), np.zeros(3))
@@ -222,7 +223,8 @@ def row_values(values: Mapping[str, ArrayLike] | None, count: int, known: Sequen
         if name not in known:
             raise CaromError(unknown_name("parameter of this engine", name, known))
         array = np.asarray(value, dtype=np.float64)
-        if name in PARAMETERS and PARAMETERS[name].vector and array.shape == (count, 3):
+        vector = name in PARAMETERS and PARAMETERS[name].vector
+        if vector and array.shape == (count, 3) and np.isfinite(array).all():
             found[name] = array
             continue
         if array.shape not in ((), (count,)) or not np.isfinite(array).all():
@@ -234,7 +236,7 @@ def row_values(values: Mapping[str, ArrayLike] | None, count: int, known: Sequen
 def same_bodies(bodies: Sequence[Sequence[Body]] | None) -> None:
     """Refuse bodies that differ from row to row."""
     if bodies is not None:
-        raise CaromError("bodies: this engine has the same ones in all rows; MujocoEngine takes others")
+        raise CaromError("bodies: they cannot differ per row here; use MujocoEngine with a VariedScene")
 
 
 def no_derivatives() -> CaromError:

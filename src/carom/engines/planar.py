@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, final
 
@@ -105,13 +106,18 @@ class StrikeRun:
         self, scene: StrikeScene, start: Strikes, stepping: Stepping | None, roll_out: Callable[..., Rollout]
     ) -> None:
         self.scene, self._start, self._stepping, self._roll_out, self._fresh = scene, start, stepping, roll_out, True
+        self._end: tuple[Strikes, NDArray[np.int8]] | None = None  # of a rollout from the start
 
     @property
     def state(self) -> SceneState:
+        if self._end is not None:
+            return state_of(self.scene, self._end[0])
         return state_of(self.scene, self._start if self._stepping is None else self._stepping.now)
 
     @property
     def status(self) -> NDArray[np.int8]:
+        if self._end is not None:
+            return self._end[1].copy()
         return np.zeros(0, dtype=np.int8) if self._stepping is None else self._stepping.status.copy()
 
     def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
@@ -119,33 +125,53 @@ class StrikeRun:
         if not (np.isfinite(duration) and duration > 0):
             raise CaromError(f"duration: expected positive seconds, got {duration}")
         held = held_controls(controls, len(self._start), 3, several=False)
-        self._fresh = False
+        self._go_on()
         if self._stepping is not None:
             self._stepping.advance(float(duration), None if held is None else held[:, 0])
         return self.state
 
     def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
-        """See `Run`. From the start it is the engine's own rollout; later it goes on from where the run is."""
-        if self._fresh or self._stepping is None:
+        """See `Run`. From the start it is the engine's own rollout, which ends the run; later it goes on bit by bit."""
+        if self._fresh:
             rolled = self._roll_out(self._start, duration, controls, frames=frames)
+            still = np.zeros_like(self._start.striker_velocity)
+            target, going, striker = (
+                rolled.target_pose[:, -1],
+                rolled.target_velocity[:, -1],
+                rolled.striker_pose[:, -1],
+            )
+            self._end = Strikes(target, going, striker, still, self._start.posture), rolled.status
+            self._fresh = False
             return motion_of(self.scene, rolled, self._start.posture)
         times = frame_times(duration, len(self._start), frames)
+        held = held_controls(controls, len(self._start), 3, several=True)
+        self._go_on()
+        if self._stepping is None:
+            return motion_of(
+                self.scene, self._roll_out(self._start, duration, controls, frames=frames), np.zeros((0, 4))
+            )
         if np.ptp(times[:, -1]) > 0:
             raise CaromError("duration: once a run has been stepped, all rows go on for the same time")
-        held = held_controls(controls, len(self._start), 3, several=True)
-        kept = [self._stepping.now]
-        for before, after in zip(times[0, :-1], times[0, 1:], strict=True):
-            middle = (before + after) / 2 / times[0, -1]
-            orders = None if held is None else held[:, int(middle * held.shape[1])]
-            self._stepping.advance(float(after - before), orders)
-            kept.append(self._stepping.now)
+        end, kept = float(times[0, -1]), [self._stepping.now]
+        changes = np.zeros(1) if held is None else np.arange(held.shape[1]) / held.shape[1] * end
+        stops = np.unique(np.concatenate([times[0], changes]))
+        for before, after in pairwise(stops):
+            which = int(np.searchsorted(changes, before, side="right")) - 1
+            self._stepping.advance(float(after - before), None if held is None else held[:, which])
+            if after in times[0]:
+                kept.append(self._stepping.now)
         states = [state_of(self.scene, strikes) for strikes in kept]
         position, quaternion = (np.stack([getattr(s, n) for s in states], axis=1) for n in ("position", "quaternion"))
         return Motion(BODIES, times, position, quaternion, self.status)
 
+    def _go_on(self) -> None:
+        if self._end is not None:
+            raise CaromError("this run is over: it was rolled out from its start; open another one")
+        self._fresh = False
+
     def contacts(self) -> Contacts:
-        """Strikes have one contact, and no engine of them tells more of it than its outcome."""
-        raise CaromError("contacts: engines of strikes tell outcomes only; open the scene in MujocoEngine instead")
+        """Engines of strikes know outcomes, not contacts."""
+        raise CaromError("contacts: engines of strikes give outcomes, not contacts; open the scene in MujocoEngine")
 
 
 class StrikeEngine(ABC):

@@ -95,7 +95,7 @@ def check_names(names: Iterable[str], known: Iterable[str]) -> None:
 
 
 def check_fixed(fixed: Mapping[str, float], known: Mapping[str, Parameter]) -> None:
-    """Refuse to hold what is not known, or at what is not a number."""
+    """Refuse unknown names, and values that are not numbers."""
     check_names(fixed, known)
     for name, value in fixed.items():
         if not np.isfinite(value):

@@ -85,7 +85,7 @@ def _refuse_mixtures(source: Source, calibration: Calibration) -> None:
     useless = {"tilt_x", "tilt_y", "gravity", "torsional_friction", "rolling_friction"} & set(names)
     if source.planar and useless:
         raise CaromError(
-            f"{', '.join(sorted(useless))}: no such thing over an air table; remove it from the parameters"
+            f"{', '.join(sorted(useless))}: has no effect over an air table; remove it from the parameters"
         )
 
 

@@ -54,7 +54,7 @@ def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> No
             kept = kept - radius[:, None]
         sizes[:, geom] = kept
         bounds[:, geom] = model.geom_rbound[geom] * scale
-    if radius.any():
+    if radius.any() or batch.expanded("pair_margin") is not None:
         touching = np.array([1.0 if "ground-" in name else 2.0 for name in pairs])
         touching[faces] = 0.0
         batch.expand("pair_margin")[:] = radius[:, None] * touching

@@ -48,7 +48,12 @@ class Scene(ABC):
 
     def write_rows(self, batch: Any, values: Mapping[str, Array], bodies: Sequence[Sequence[Body]]) -> None:
         """The same with bodies of its own for each row, as many as the scene has; only a `VariedScene` can."""
-        raise SceneError(f"scene '{self.name}': its bodies are the same in all rows; use a VariedScene")
+        self.check_rows(bodies)
+
+    def check_rows(self, bodies: Sequence[Sequence[Body]] | None) -> None:
+        """Refuse bodies of rows that this scene cannot have."""
+        if bodies is not None:
+            raise SceneError(f"scene '{self.name}': its bodies are the same in all rows; use a VariedScene")
 
 
 @final
@@ -57,9 +62,9 @@ class MjcfScene(Scene):
     """A user's own MJCF: any bodies, joints and actuators, with the roles that Carom needs to know."""
 
     name: str
-    xml: str  #: the MJCF itself; its files are looked for in `folder`
+    xml: str = ""  #: the MJCF itself, or empty if it is in a file
     roles: Mapping[str, str] = field(default_factory=dict)  #: role to name of the body
-    folder: Path = field(default_factory=Path)
+    file: Path | None = None  #: with the MJCF; its meshes and includes are looked for beside it
 
     def __post_init__(self) -> None:
         names = [body.name for body in self.spec().bodies if body.name]
@@ -74,10 +79,10 @@ class MjcfScene(Scene):
         import mujoco  # here: it is slow to import, and most uses of scenes don't need it
 
         try:
-            spec = mujoco.MjSpec.from_string(self.xml)
+            inline = self.file is None
+            spec = mujoco.MjSpec.from_string(self.xml) if inline else mujoco.MjSpec.from_file(str(self.file))
         except ValueError as error:
             raise SceneError(f"scene '{self.name}': the MJCF does not load: {str(error).splitlines()[0]}") from error
-        spec.modelfiledir = str(self.folder)
         if step is not None:
             spec.option.timestep = step
         return spec
@@ -99,4 +104,4 @@ def mjcf_scene(path: str | Path, roles: Mapping[str, str] | None = None) -> Mjcf
     path = Path(path)
     if not path.is_file():
         raise SceneError(f"MJCF file {path} does not exist")
-    return MjcfScene(path.stem, path.read_text(encoding="utf-8"), dict(roles or {}), path.parent)
+    return MjcfScene(path.stem, roles=dict(roles or {}), file=path)

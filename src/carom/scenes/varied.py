@@ -33,7 +33,7 @@ _PLACEHOLDER = {
 @final
 @dataclass(frozen=True)
 class VariedScene(Scene):
-    """Free bodies of the kinds of another scene's, over its ground; who they are is said for each row.
+    """Free bodies of the kinds of another scene's, over its ground; each row names its own bodies.
 
     Bodies that are meshes take theirs from `meshes`, which are compiled once. Bodies are called body_0, body_1, ...
     """
@@ -48,7 +48,7 @@ class VariedScene(Scene):
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Shapes of the bodies."""
-        return tuple(body.solid.kind for body in self.like.bodies)
+        return tuple(_kind(body) for body in self.like.bodies)
 
     @cached_property
     def bare(self) -> FreeScene:
@@ -79,6 +79,16 @@ class VariedScene(Scene):
     def write(self, batch: Any, values: Mapping[str, Array]) -> None:
         """Refused: without bodies there is nothing to simulate."""
         raise SceneError(f"scene '{self.name}': its bodies differ per row; open it with bodies=")
+
+    def check_rows(self, bodies: Sequence[Sequence[Body]] | None) -> None:
+        """See `Scene`: each row needs as many bodies as the scene, of the same kinds, with a mass."""
+        if bodies is None:
+            raise SceneError(f"scene '{self.name}': its bodies differ per row; open it with bodies=")
+        for row in bodies:
+            kinds = tuple(_kind(body) for body in row)
+            if kinds != self.kinds or any(body.mass is None for body in row):
+                wanted, got = ", ".join(self.kinds), ", ".join(kinds)
+                raise SceneError(f"bodies: expected {wanted}, each with a mass, in every row; got {got}")
 
     def write_rows(self, batch: Any, values: Mapping[str, Array], bodies: Sequence[Sequence[Body]]) -> None:
         """Each simulation's bodies, then its parameters, into its model."""
@@ -130,6 +140,10 @@ class VariedScene(Scene):
         batch.expand("geom_aabb")[:, geom] = box[variant]
         batch.expand("geom_size")[:, geom] = box[variant, 3:]
         batch.expand("geom_rbound")[:, geom] = np.array([np.linalg.norm(p, axis=-1).max() for p in points])[variant]
+
+
+def _kind(body: Body) -> str:
+    return "cylinder" if body.solid.kind == "disc" else body.solid.kind
 
 
 def _vertices(model: Any, mesh: int) -> Array:

@@ -204,7 +204,7 @@ class _Stepped:
 
 
 def _reduced(scene: StrikeScene, corners: int) -> StrikeScene:
-    """The scene as MJX gets it; raises where MuJoCo would: a ball is no prism."""
+    """The scene as MJX gets it; raises for a ball."""
     strike_spec(scene)
     return simplified(scene, corners=corners)
 

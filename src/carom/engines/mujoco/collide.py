@@ -103,7 +103,7 @@ class Collider:
         return post, status
 
     def _write_state(self, batch: Batch, strikes: Strikes, geometry: dict[str, Array], com: Array) -> None:
-        """Put target and striker where they just touch, in the target's frame: an impact knows no north."""
+        """Put target and striker where they just touch, in the target's frame."""
         face, direction = touching(self.scene, strikes, geometry)
         yaw = strikes.target_pose[:, 2]
         velocity = rotate(strikes.striker_velocity[:, :2], -yaw)

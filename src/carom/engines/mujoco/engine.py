@@ -81,6 +81,7 @@ class MujocoEngine:
         own = row_values(values, len(start), self.parameters)
         if bodies is not None and len(bodies) != len(start):
             raise CaromError(f"bodies: expected those of {len(start)} rows, got {len(bodies)}")
+        self._scene.check_rows(bodies)
         return MujocoRun(self, self._batch, start, own, bodies)
 
 
@@ -151,7 +152,10 @@ class MujocoRun:
         bodies, joints = len(self.layout.bodies), len(self.layout.joints)
         position, quaternion = np.zeros((count, frames, bodies, 3)), np.zeros((count, frames, bodies, 4))
         angles, going, done = np.zeros((count, frames, joints)), np.ones(count, dtype=bool), 0
-        stops = np.unique(at) if held is None else np.unique(np.concatenate([at, self._changes(at, held)], axis=1))
+        if count and (at[:, 1] < 1).any():
+            raise CaromError(f"duration: expected the engine's step of {timestep:g} s or more between frames")
+        changes = self._changes(at, held)
+        stops = np.unique(np.concatenate([at, changes], axis=1))
         for stop in stops:
             active = np.flatnonzero(going & (self._status != Status.FAILED) & (at[:, -1] >= stop))
             self._advance(active, int(stop) - done)
@@ -160,8 +164,7 @@ class MujocoRun:
             now = self.layout.poses(self._qpos[row], self._height[row])
             position[row, frame], quaternion[row, frame], angles[row, frame] = now
             if held is not None:
-                share = np.clip((stop + 0.5) / np.maximum(at[:, -1], 1) * held.shape[1], 0, held.shape[1] - 1)
-                self._control(held[np.arange(count), share.astype(np.int64)])
+                self._control(held[np.arange(count), (changes <= stop).sum(axis=1) - 1])
             if keep is not None and (at[:, keep.sample] == stop).all():
                 seen = slice(0, keep.sample + 1)
                 going = keep.choose(position[:, seen], quaternion[:, seen])
@@ -172,7 +175,8 @@ class MujocoRun:
         )
 
     def contacts(self) -> Contacts:
-        """See `Run`; impulses are those of one step from here."""
+        """See `Run`; impulses are those of a step from here."""
+        self._check()
         found: list[tuple[int, tuple[str, str], Array, Array, float, Array]] = []
         for row in self._alive():
             found += _contacts(self._batch, int(row))
@@ -194,16 +198,17 @@ class MujocoRun:
         return np.flatnonzero(self._status != Status.FAILED)
 
     def _steps_in(self, duration: float) -> int:
-        steps = round(float(duration) / self.engine.timestep)
+        steps = round(float(duration) / self.engine.timestep) if np.isfinite(duration) else 0
         if steps < 1 or abs(steps * self.engine.timestep - duration) > 1e-6 * duration:
             raise CaromError(
                 f"duration: expected a multiple of the engine's step of {self.engine.timestep:g} s, got {duration:g} s"
             )
         return steps
 
-    def _changes(self, at: NDArray[np.int64], held: Array) -> NDArray[np.int64]:
-        """Steps at which controls change [N, K]."""
-        return np.asarray(np.rint(at[:, -1:] * np.arange(held.shape[1]) / held.shape[1]), dtype=np.int64)
+    def _changes(self, at: NDArray[np.int64], held: Array | None) -> NDArray[np.int64]:
+        """Steps at which controls change [N, K]; the first is 0."""
+        several = 1 if held is None else held.shape[1]
+        return np.asarray(np.rint(at[:, -1:] * np.arange(several) / several), dtype=np.int64)
 
     def _control(self, controls: Array | None) -> None:
         if len(self) and self.engine.model.nu and controls is not None:
@@ -215,7 +220,8 @@ class MujocoRun:
         before = self._qpos[rows].copy()
         self._status[self._batch.step(rows, steps)] = Status.FAILED
         now = self._qpos[rows]
-        lost = ~np.isfinite(now).all(axis=-1) | (np.abs(now) > LOST).any(axis=-1)
+        far = np.abs(self.layout.poses(now, self._height[rows])[0]) > LOST
+        lost = ~np.isfinite(now).all(axis=-1) | far.any(axis=(1, 2))
         if lost.any():
             self._status[rows[lost]] = Status.FAILED
             self._qpos[rows[lost]], self._qvel[rows[lost]] = before[lost], 0.0

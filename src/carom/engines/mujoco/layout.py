@@ -101,6 +101,16 @@ def put_body(
     qvel[:, going + 3 : going + 6] = to_body(quaternion, spin)
 
 
+def _is_planar(model: mujoco.MjModel, body: int, own: list[int]) -> bool:
+    """Whether a body moves in the world's plane by the joints NAME_x, NAME_y and NAME_yaw, from its origin."""
+    name, kinds = model.body(body).name, [int(model.jnt_type[j]) for j in own]
+    named = [model.joint(j).name for j in own] == [f"{name}_{axis}" for axis in ("x", "y", "yaw")]
+    if not (named and kinds == [SLIDE, SLIDE, HINGE] and model.body_parentid[body] == 0):
+        return False
+    straight = np.array_equal(model.jnt_axis[own], [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    return bool(straight and not model.body_pos[body, :2].any() and model.body_quat[body, 0] == 1.0)
+
+
 def layout_of(model: mujoco.MjModel) -> Layout:
     """The layout of a compiled model; refuses ball joints."""
     places: list[Place] = []
@@ -110,8 +120,7 @@ def layout_of(model: mujoco.MjModel) -> Layout:
         own = list(range(first, first + count))
         name = model.body(body).name
         kinds = [int(model.jnt_type[j]) for j in own]
-        planar = [model.joint(j).name for j in own] == [f"{name}_{axis}" for axis in ("x", "y", "yaw")]
-        if kinds == [FREE] or (planar and kinds == [SLIDE, SLIDE, HINGE]):
+        if kinds == [FREE] or _is_planar(model, body, own):
             at, going = int(model.jnt_qposadr[first]), int(model.jnt_dofadr[first])
             places.append(Place(name, at, going, kinds != [FREE], float(model.body_pos[body, 2])))
         else:

@@ -44,7 +44,9 @@ class MujocoSimulator(StrikeEngine):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MujocoSimulator:
         """Another one alike: Gymnasium copies what environments are made of, and a batch cannot be copied."""
-        return MujocoSimulator(self._scene, self.values, threads=self.threads, answer=self.answer)
+        other = object.__new__(MujocoSimulator)
+        other.__dict__.update(self.__dict__, batch=ModelBatch(self.model, threads=self.threads))  # compiled once
+        return other
 
     @property
     def scene(self) -> StrikeScene:

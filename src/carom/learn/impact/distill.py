@@ -53,6 +53,8 @@ def distill(
         if teacher not in TEACHERS:
             raise CaromError(unknown_name("teacher", teacher, TEACHERS))
     training = training or DistillOptions()
+    if training.steps is not None and training.steps < 1:
+        raise CaromError(f"--steps: expected 1 or more, got {training.steps}")
     if training.preset not in PRESETS:
         raise CaromError(unknown_name("preset", training.preset, PRESETS))
     report = progress or (lambda what, done, total: None)
