@@ -154,15 +154,17 @@ class MujocoRun:
         angles, going, done = np.zeros((count, frames, joints)), np.ones(count, dtype=bool), 0
         if count and (at[:, 1] < 1).any():
             raise CaromError(f"duration: expected the engine's step of {timestep:g} s or more between frames")
-        changes = self._changes(at, held)
+        changes, even = self._changes(at, held), bool(count) and bool((at == at[0]).all())
         stops = np.unique(np.concatenate([at, changes], axis=1))
         for stop in stops:
             active = np.flatnonzero(going & (self._status != Status.FAILED) & (at[:, -1] >= stop))
             self._advance(active, int(stop) - done)
             done = int(stop)
-            row, frame = np.nonzero(at == stop)
-            now = self.layout.poses(self._qpos[row], self._height[row])
-            position[row, frame], quaternion[row, frame], angles[row, frame] = now
+            row, frame = (slice(None), np.flatnonzero(at[0] == stop)[:1]) if even else np.nonzero(at == stop)
+            if len(frame):
+                now = self.layout.poses(self._qpos[row], self._height[row])
+                at_once = int(frame[0]) if even else frame
+                position[row, at_once], quaternion[row, at_once], angles[row, at_once] = now
             if held is not None:
                 self._control(held[np.arange(count), (changes <= stop).sum(axis=1) - 1])
             if keep is not None and (at[:, keep.sample] == stop).all():
