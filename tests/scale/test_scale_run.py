@@ -311,7 +311,7 @@ def test_pucks_keep_their_momentum_and_the_table(shared_data: Path, tmp_path: Pa
         largest = (mass * np.linalg.norm(t.start_velocity, axis=-1)).max()
         np.testing.assert_allclose(momentum, np.tile(momentum[0], (len(momentum), 1)), atol=0.005 * largest)
     wrong = parameters_file(tmp_path / "w.yaml", CALIBRATED | {"gravity": 9.8})
-    with pytest.raises(CaromError, match=r"gravity: no such thing over an air table; remove it from the parameters"):
+    with pytest.raises(CaromError, match=r"gravity: has no effect over an air table; remove it from the parameters"):
         scale(source, calibration(wrong), tmp_path / "w", count=3)
 
 
