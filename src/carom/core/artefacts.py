@@ -37,11 +37,6 @@ def write_text(path: Path, text: str) -> None:
     atomically(path, lambda file: file.write(text.encode()))
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file as a whole; refuses numbers that JSON does not have."""
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
-
-
 def read_json(path: Path, *, error: type[CaromError] = ModelError) -> dict[str, Any]:
     """The object in a JSON file; raises `error` if the file is damaged."""
     try:

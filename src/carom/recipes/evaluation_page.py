@@ -75,18 +75,6 @@ def _predictions(lesson: Lesson, test: Impacts, adapted: AdaptedModel) -> list[S
 
 
 def _parameters(found: Identification) -> Section:
-    intervals: list[plots.ParameterInterval] = [
-        {
-            "name": e.name,
-            "value": e.value,
-            "low": e.low,
-            "high": e.high,
-            "unit": e.unit,
-            "bound_low": e.bounds[0],
-            "bound_high": e.bounds[1],
-            "verdict": e.verdict,
-        }
-        for e in found.estimates
-    ]
+    intervals = [plots.interval_of(estimate) for estimate in found.estimates]
     words = f"By gradient through the base model ({found.teacher}); intervals hold 90 %."
     return Figure("Parameters", plots.parameter_intervals(intervals), words)

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from carom.compare.metrics import relative_error
 from carom.core.errors import CaromError
+from carom.identify.result import Estimate
 from carom.report.style import BLUE, CYCLE, GREEN, GREY, INK, LINE, ORANGE, RED, SKY, SOFT, faint, styled
 from carom.state import Array
 
@@ -31,6 +32,23 @@ class ParameterInterval(TypedDict):
     bound_high: float
     verdict: str
     log: NotRequired[bool]  #: drawn on a logarithmic scale, as it was searched
+
+
+def interval_of(estimate: Estimate, *, log: bool = False) -> ParameterInterval:
+    """An identified parameter as `parameter_intervals` draws it."""
+    e, (low, high) = estimate, estimate.bounds
+    row: ParameterInterval = {
+        "name": e.name,
+        "value": e.value,
+        "low": e.low,
+        "high": e.high,
+        "unit": e.unit,
+        "bound_low": low,
+        "bound_high": high,
+        "verdict": e.verdict,
+        "log": log,
+    }
+    return row
 
 
 def impact_scatter(

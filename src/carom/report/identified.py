@@ -10,7 +10,7 @@ import numpy as np
 from carom.core.errors import CaromError
 from carom.identify.result import Identification
 from carom.identify.tosses.recorded import Motions
-from carom.report.figures import ParameterInterval, parameter_intervals
+from carom.report.figures import interval_of, parameter_intervals
 from carom.report.identified_figures import correlation_map, error_pairs, errors_of, motion_rows
 from carom.report.page import Figure, Section, Table, Text, write_report
 from carom.scenes.parameters import PARAMETERS
@@ -83,20 +83,7 @@ def _seen(identification: Identification, motions: Motions) -> str:
 
 
 def _parameters(identification: Identification) -> list[Section]:
-    drawn: list[ParameterInterval] = [
-        {
-            "name": e.name,
-            "value": e.value,
-            "low": e.low,
-            "high": e.high,
-            "unit": e.unit,
-            "bound_low": e.bounds[0],
-            "bound_high": e.bounds[1],
-            "verdict": e.verdict,
-            "log": _is_log(e.name),
-        }
-        for e in identification.estimates
-    ]
+    drawn = [interval_of(estimate, log=_is_log(estimate.name)) for estimate in identification.estimates]
     rows = tuple(
         (
             e.name.replace("_", " "),

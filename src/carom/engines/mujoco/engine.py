@@ -98,7 +98,6 @@ class MujocoRun:
         bodies: Sequence[Sequence[Body]] | None,
     ) -> None:
         self.engine, self.layout, self._batch = engine, engine.layout, batch
-        self.steps = 0
         self._seconds = batch.seconds
         self._status = np.full(len(start), Status.MOVING, dtype=np.int8)
         self._qpos, self._qvel = np.zeros((0, engine.model.nq)), np.zeros((0, engine.model.nv))
@@ -227,7 +226,6 @@ class MujocoRun:
         if lost.any():
             self._status[rows[lost]] = Status.FAILED
             self._qpos[rows[lost]], self._qvel[rows[lost]] = before[lost], 0.0
-        self.steps += steps
 
 
 def _contacts(batch: ModelBatch, row: int) -> list[tuple[int, tuple[str, str], Array, Array, float, Array]]:
