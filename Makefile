@@ -34,7 +34,7 @@ demo: $(VENV)/.installed-demo
 	$(BIN)/carom demo --out out/demo
 
 # One thread each for two workers: together they use two cores, and more threads would only wait for each other.
-# `quick` leaves out what is marked slow: under 90 seconds on two idle cores.
+# `quick` leaves out what is marked slow; it is meant to stay under 90 seconds on two idle cores.
 quick: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
