@@ -141,8 +141,8 @@ class Strikes:
     target_velocity: Array  #: [N, 3] vx, vy, wz of the target's centre of mass [m/s, m/s, rad/s]
     striker_pose: Array  #: [N, 3] x, y, yaw of the striker's frame [m, m, rad]
     striker_velocity: Array  #: [N, 3] vx, vy, wz of the striker's frame [m/s, m/s, rad/s]
-    #: [N, 4] what a planar picture leaves out of the striker: its height [m], the lean of its vertical axis along
-    #: world x and y [rad], its vertical speed [m/s]; zero where it was not measured
+    #: [N, 4] what a planar picture leaves out of the striker: its height [m], its pitch and roll (elevation of its
+    #: x axis, turn about it) [rad], its vertical speed [m/s]; zero where it was not measured
     posture: Array = field(default_factory=lambda: np.zeros((0, 4)))
 
     def __post_init__(self) -> None:

@@ -17,8 +17,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 
-from carom.compare.rigid import inverse_mass_at, routh_impulse
 from carom.engines.contact_frames import Frames, contact_frames, to_world
+from carom.engines.rigid import rigid_outcomes
 from carom.learn.impact.adapted_model import Prediction
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes, rotate
@@ -130,12 +130,8 @@ class Rigid:
         _, self.restitution, self.friction = best
 
     def _outcome(self, frames: Frames, restitution: float, friction: float) -> Array:
-        k, m, lever = self.scene.gyration_radius, self.scene.mass, frames.lever
-        inverse = inverse_mass_at(lever, mass=m, inertia=m * k * k, striker_mass=self.scene.striker_mass)
-        j_t, j_n = routh_impulse(-frames.velocity, inverse, friction=friction, restitution=restitution).T
-        spin = (lever[:, 0] * j_n - lever[:, 1] * j_t) / (m * k * k)
-        local = np.column_stack([j_t / m, j_n / m, k * spin]) / frames.speed[:, None]
-        return to_world(self.scene, frames, local)
+        change = rigid_outcomes(self.scene, frames.lever, frames.velocity, restitution=restitution, friction=friction)
+        return to_world(self.scene, frames, change / frames.speed[:, None])
 
     def predict(self, strikes: Strikes) -> Prediction:
         post = self._outcome(contact_frames(self.scene, strikes), self.restitution, self.friction)

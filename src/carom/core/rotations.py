@@ -108,6 +108,12 @@ def yaw(quaternion: Array) -> Array:
     return np.asarray(np.arctan2(2 * (w * z + x * y), w * w + x * x - y * y - z * z))
 
 
+def pitch_and_roll(quaternion: Array) -> Array:
+    """Elevation of the body's x axis, and the turn about it [..., 2] rad, of unit quaternions [..., 4]."""
+    upward = axes(quaternion)[..., 2]
+    return np.stack([np.arcsin(np.clip(upward[..., 0], -1, 1)), np.arctan2(upward[..., 1], upward[..., 2])], axis=-1)
+
+
 def unwrapped_yaw(quaternion: Array) -> Array:
     """Rotation about z [T] rad of quaternions [T, 4], without jumps of a turn; lost samples stay NaN."""
     angle = yaw(quaternion)

@@ -21,7 +21,7 @@ def draws_of(
 
     MuJoCo's are drawn from the parameters that remain plausible after the strikes.
     """
-    members = [(c.base, c.members) for c in model.impact.corrections if c.base.teacher == "mujoco"]
+    members = [(c.base, c.members) for c in model.impact.explanations if c.base.teacher == "mujoco"]
     if engine == "mjx" or (engine == "mujoco" and not members):
         raise CaromError(
             f"engine '{engine}': this model does not say how uncertain it is there; use --simulator hybrid"
@@ -31,12 +31,12 @@ def draws_of(
         spread = model.sliding.friction_std / model.sliding.friction
         return list(hybrid_draws(simulator, count, friction_spread=spread, seed=seed))
     rng = _generator(count, seed)
-    (base, plausible), names = members[0], [p.name for p in members[0][0].parameters]
+    (_, plausible), names = members[0], [p.name for p in members[0][0].parameters]
     rows = rng.choice(len(plausible.weights), size=count, p=plausible.weights)
     friction = np.exp(rng.standard_normal(count) * model.sliding.friction_std / model.sliding.friction)
     drawn = [dict(zip(names, plausible.values[row].tolist(), strict=True)) for row in rows]
     return [
-        MujocoSimulator(base.scene, values | {"ground_friction": values["ground_friction"] * factor}, threads=threads)
+        MujocoSimulator(model.scene, values | {"ground_friction": values["ground_friction"] * factor}, threads=threads)
         for values, factor in zip(drawn, friction.tolist(), strict=True)
     ]
 

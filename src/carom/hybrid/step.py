@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, SceneError
+from carom.core.rotations import pitch_and_roll
 from carom.engines.contact_frames import contact_frames
 from carom.hybrid.attach import check_bodies, compiled, declare_pairs
 from carom.hybrid.guard import guard
@@ -276,7 +277,8 @@ def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> Strikes
     centre = _velocity(model, data, pair.target, data.xpos[pair.target] + rotation @ pair.com)
     spin = _twist(model, data, pair.target)[0][2]
     angular, linear = _twist(model, data, pair.striker)
-    posture = [data.xpos[pair.striker, 2], data.xmat[pair.striker, 2], data.xmat[pair.striker, 5], linear[2]]
+    lean = pitch_and_roll(data.xquat[pair.striker])
+    posture = [data.xpos[pair.striker, 2], *lean, linear[2]]
     rows = (pose(pair.target), [*centre[:2], spin], pose(pair.striker), [*linear[:2], angular[2]], posture)
     return Strikes(*(np.array([row]) for row in rows))
 

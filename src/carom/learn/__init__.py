@@ -1,6 +1,6 @@
 """Models of impacts: distilled from engines, and corrected with a handful of recorded strikes."""
 
-from carom.learn.impact.adapted_model import AdaptedModel, Correction, adapt
+from carom.learn.impact.adapted_model import AdaptedModel, Explanation, adapt
 from carom.learn.impact.base_files import load_bases
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.distill import distill
@@ -10,7 +10,7 @@ from carom.learn.impact.student import Student, teach
 __all__ = [
     "AdaptedModel",
     "BaseModel",
-    "Correction",
+    "Explanation",
     "Student",
     "TunedModel",
     "adapt",

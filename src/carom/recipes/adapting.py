@@ -12,7 +12,7 @@ import numpy as np
 from carom.core.errors import CaromError, RecordingError, unknown_name
 from carom.core.progress import Progress, silent
 from carom.hybrid.model import FOLDER, HEADER, HybridModel, make_hybrid, save_hybrid
-from carom.learn import AdaptedModel, Correction, TunedModel, fine_tune
+from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
 from carom.learn import adapt as adapt_bases
 from carom.learn.impact.adapted_files import save_model
 from carom.recipes.result import PrintedTable, Result, table_of
@@ -88,8 +88,7 @@ def adapt(
 
 
 def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:
-    teachers = {c.base.teacher: float(w) for c, w in zip(adapted.corrections, adapted.weights, strict=True)}
-    return {"teachers": teachers, "evidence": adapted.evidence, **_member_facts(adapted.best)}
+    return {"weights": adapted.reasons, "teachers": adapted.teachers, **_member_facts(adapted.best)}
 
 
 def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:
@@ -97,8 +96,8 @@ def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:
     return {"sliding": sliding, "student_relative_difference": hybrid.student.fidelity}
 
 
-def _member_facts(correction: Correction) -> dict[str, Any]:
-    """What the members of a correction agree on: weighted median and 90 % interval of each parameter."""
+def _member_facts(correction: Explanation) -> dict[str, Any]:
+    """What the members of an explanation agree on: weighted median and 90 % interval of each parameter."""
     facts: dict[str, Any] = {}
     for i, p in enumerate(correction.base.parameters):
         values, weights = correction.members.values[:, i], correction.members.weights

@@ -139,7 +139,8 @@ def take(
     lesson, test = exam.lesson, exam.test
     scores = compare(lesson, test, methods=methods, progress=progress)
     adapted = adapt(lesson.bases, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
-    found = by_gradient(adapted.best.base, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
+    base = next((b for b in lesson.bases if b.teacher == adapted.best.base.teacher), lesson.bases[0])
+    found = by_gradient(base, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
     first, rest = evaluation_sections(lesson, test, scores, adapted, found, note=page.note)
     path = write_report(
         out / "report.html",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from carom.core.rotations import axes, unit
+from carom.core.rotations import pitch_and_roll, unit
 from carom.recordings.differentiate import LocalFit, fit_polynomial, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.collisions import approach_fit
@@ -62,7 +62,7 @@ class Before:
 
     target: LocalFit
     striker: LocalFit
-    lean: Array  #: [2] of the striker's vertical axis along world x and y [rad]; zero if not measured
+    lean: Array  #: [2] pitch and roll of the striker [rad]; zero if not measured
 
 
 def _as_strikes(rows: list[Before]) -> Strikes:
@@ -146,15 +146,14 @@ def _before(trajectory: Trajectory, target: str, striker: str, before: float, at
 
 
 def _lean(trajectory: Trajectory, body: str, before: float) -> Array:
-    """Mean lean of a body's vertical axis over the last 0.1 s before `before` [2] [rad]."""
+    """Mean pitch and roll of a body over the last 0.1 s before `before` [2] [rad]."""
     quaternion = trajectory.quaternion_world[body]
     if quaternion is None:
         return np.zeros(2)
     rows = (trajectory.time < before) & (trajectory.time >= before - 0.1) & np.isfinite(quaternion).all(axis=-1)
     if not rows.any():
         return np.zeros(2)
-    upward = axes(unit(quaternion[rows]))[:, 2]
-    return np.array([np.mean(upward[:, 0]), np.mean(upward[:, 1])])
+    return np.asarray(pitch_and_roll(unit(quaternion[rows])).mean(axis=0))
 
 
 def _touch_time(trajectory: Trajectory, target: str, striker: str, before: float) -> float | None:

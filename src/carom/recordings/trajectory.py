@@ -117,6 +117,7 @@ class Recordings:
     gravity: float | None = None  #: [m/s^2] downwards, if the folder states it
     ground: Ground | None = None  #: if the folder states it
     units: Units = field(default_factory=Units)  #: what the files were written in
+    facing: Mapping[str, str] = field(default_factory=dict)  #: strikers whose frames were drawn anew, and how
 
     def __len__(self) -> int:
         return len(self.trajectories)

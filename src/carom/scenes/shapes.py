@@ -195,6 +195,7 @@ class Body:
     mass: float | None = None  #: [kg]; a striker without one is held stiffly
     inertia: tuple[float, ...] | None = None  #: about the centre of mass [kg m^2]; see `inertia_matrix`
     com: tuple[float, float, float] | None = None  #: centre of mass in the body's frame [m]; None: the centroid
+    forward: tuple[float, float, float] | None = None  #: where a striker looks, in its frame; None: along its approach
     extra: Mapping[str, Any] = field(default_factory=dict)  #: further keys of the file, kept when it is written again
 
     def __post_init__(self) -> None:

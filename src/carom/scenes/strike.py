@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import mujoco
 
 KINEMATIC_MASS = 1000.0  #: [kg] a striker held by a stiff arm: so heavy that no target slows it
-#: Contact parameters of each teacher: MuJoCo's are Table I of CLASH.
+#: Contact parameters of each teacher: MuJoCo's are Table I of CLASH. The rigid one is a formula and is not distilled.
 TEACHERS: Mapping[str, tuple[str, ...]] = {
     "mujoco": ("striker_friction", "ground_friction", "striker_damping", "ground_damping"),
     "compliant": (
@@ -31,7 +31,9 @@ TEACHERS: Mapping[str, tuple[str, ...]] = {
         "contact_time",
         "tangential_stiffness",
     ),
+    "rigid": ("striker_friction", "restitution", "restitution_slope"),
 }
+DISTILLED = ("mujoco", "compliant")  #: teachers that networks learn from
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class StrikeScene(Scene):
             raise SceneError(unknown_name("teacher", teacher, TEACHERS))
         override = {p.name: p for p in self.bounds}
         contact = tuple(override.get(name, known(name)) for name in TEACHERS[teacher])
-        skip = {"striker_inertia"} if teacher == "mujoco" else set()
+        skip = set() if teacher == "compliant" else {"striker_inertia"}
         return contact + tuple(p for p in self.unknown if p.name not in skip)
 
     @property

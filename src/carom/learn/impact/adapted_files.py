@@ -11,16 +11,16 @@ import torch
 
 from carom.core.errors import ModelError
 from carom.core.tensors import load_tensors, write_tensors
-from carom.learn.impact.adapted_model import AdaptedModel, Correction
+from carom.learn.impact.adapted_model import AdaptedModel, Explanation
 from carom.learn.impact.base_files import load_bases, read_header, save_bases
-from carom.learn.impact.base_model import BaseModel
-from carom.learn.impact.members import Members
+from carom.learn.impact.hypotheses import Hypothesis, hypotheses_for
+from carom.learn.impact.members import Members, Teacher
 from carom.learn.impact.paper import TunedModel
-from carom.learn.impact.process import HYPER, Standard
+from carom.learn.impact.rigid import RigidTeacher
 from carom.state import Array, Impacts, Strikes
 
 CORRECTION = "correction.safetensors"
-KIND = "mixture"  #: of correction that this version makes by default
+KIND = "stacked"  #: of correction that this version makes by default
 _STRIKES = ("target_pose", "target_velocity", "striker_pose", "striker_velocity", "posture")
 
 
@@ -32,24 +32,21 @@ def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mappi
         save_bases(folder, [model.base], made_by=made_by, extra={"correction": {"kind": "paper"}})
         return
     tensors = {f"train.{name}": torch.as_tensor(getattr(model.train.strikes, name)) for name in _STRIKES}
-    tensors |= {
-        "train.post": torch.as_tensor(model.train.post),
-        "train.post_std": torch.as_tensor(model.train.post_std),
-    }
-    for kind in ("posture", "contact"):
-        standard: Standard = getattr(model, kind)
-        tensors |= {f"{kind}.{f}": torch.as_tensor(getattr(standard, f)) for f in ("mean", "scale", "keep")}
-    for c in model.corrections:
+    tensors |= {f"train.{name}": torch.as_tensor(getattr(model.train, name)) for name in ("post", "post_std")}
+    for e in model.explanations:
         for field in ("values", "weights"):
-            tensors[f"{c.base.teacher}.members.{field}"] = torch.as_tensor(getattr(c.members, field))
+            tensors[f"{e.base.teacher}.members.{field}"] = torch.as_tensor(getattr(e.members, field))
     write_tensors(folder / CORRECTION, tensors)
     correction = {
         "kind": KIND,
-        "hyper": {c.base.teacher: c.hyper for c in model.corrections},
-        "evidence": model.evidence,
+        "teachers": {e.base.teacher: {"sharpness": e.members.sharpness} for e in model.explanations},
+        "hypotheses": [
+            {"teacher": h.teacher, "correction": h.correction, "weight": float(w), "words": h.words}
+            for h, w in zip(model.hypotheses, model.weights, strict=True)
+        ],
         "names": list(model.train.names),
     }
-    save_bases(folder, [c.base for c in model.corrections], made_by=made_by, extra={"correction": correction})
+    save_bases(folder, model.bases, made_by=made_by, extra={"correction": correction})
 
 
 def load_model(folder: Path) -> AdaptedModel | TunedModel:
@@ -70,23 +67,26 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
                 f"{folder} was corrected by another version of Carom ('{correction['kind']}', expected '{KIND}'): "
                 "run carom adapt again"
             )
-        corrections = tuple(_correction(folder, base, correction, tensors) for base in bases)
-        standards = {
-            kind: Standard(*(tensors[f"{kind}.{f}"] for f in ("mean", "scale", "keep")))
-            for kind in ("posture", "contact")
-        }
+        teachers: tuple[Teacher, ...] = (*bases, RigidTeacher(bases[0].scene))
+        explanations = tuple(
+            _explanation(folder, teacher, correction, tensors)
+            for teacher in teachers
+            if teacher.teacher in correction["teachers"]
+        )
+        found = correction["hypotheses"]
+        hypotheses = tuple(Hypothesis(str(h["teacher"]), str(h["correction"])) for h in found)
+        weights = np.array([float(h["weight"]) for h in found])
+        if {*hypotheses} - {*hypotheses_for(tuple(e.base.teacher for e in explanations))}:
+            raise ModelError(f"{folder} names hypotheses that this version does not know: run carom adapt again")
         strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
         train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{folder} is damaged: {type(error).__name__} {error}") from error
-    return AdaptedModel(corrections, standards["posture"], standards["contact"], train)
+    return AdaptedModel(bases, explanations, hypotheses, weights, train)
 
 
-def _correction(folder: Path, base: BaseModel, header: Mapping[str, Any], tensors: Mapping[str, Array]) -> Correction:
-    teacher = base.teacher
-    members = Members(tensors[f"{teacher}.members.values"], tensors[f"{teacher}.members.weights"])
-    fitting = members.values.shape == (len(members.weights), len(base.parameters))
-    if not fitting or not np.isfinite(members.values).all():
-        raise ModelError(f"{folder / CORRECTION}: members do not fit the base model's parameters")
-    hyper = {name: float(header["hyper"][teacher][name]) for name in HYPER}
-    return Correction(base, members, hyper, float(header["evidence"][teacher]))
+def _explanation(folder: Path, base: Teacher, header: Mapping[str, Any], tensors: Mapping[str, Array]) -> Explanation:
+    values, weights = (tensors[f"{base.teacher}.members.{field}"] for field in ("values", "weights"))
+    if values.shape != (len(weights), len(base.parameters)) or not np.isfinite(values).all():
+        raise ModelError(f"{folder / CORRECTION}: members do not fit the parameters of '{base.teacher}'")
+    return Explanation(base, Members(values, weights, float(header["teachers"][base.teacher]["sharpness"])))

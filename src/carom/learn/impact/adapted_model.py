@@ -1,33 +1,28 @@
-"""Impact models that predict real strikes: base models corrected with a handful of real impacts."""
+"""Impact models that predict real strikes: teachers corrected with a handful of recorded strikes, and weighed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
-from carom.learn.impact.members import Known, Members, outcomes, plausible_members
-from carom.learn.impact.process import (
-    CONTACT_FLOORS,
-    POSTURE_FLOORS,
-    Points,
-    Standard,
-    condition,
-    contact_columns,
-    fit_hyper,
-    posture_columns,
-    standardise,
-)
+from carom.learn.impact.hypotheses import ALONE, Hypothesis, hypotheses_for, log_density, stacked, weights_at
+from carom.learn.impact.members import Known, Members, Teacher, outcomes, plausible_members
+from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
+from carom.learn.impact.rigid import RigidTeacher
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
 FAITHFUL = 0.9  #: in-simulator accuracy, relative to the best base model's, below which one is not considered
-NEGLIGIBLE = 5.0  #: [nat] of evidence behind the best, from where on a correction is left out
+WITHIN = 0.8  #: share of the recorded strikes that base models must have learned about, or they are left out
+FOLDS = 20  #: most groups of strikes that are left out in turn
 CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
 
 
@@ -47,77 +42,120 @@ class ImpactModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Correction:
-    """One base model with what the real impacts say about it."""
+class Explanation:
+    """A teacher and those of its parameters that remain plausible after the recorded strikes."""
 
-    base: BaseModel
+    base: Teacher
     members: Members
-    hyper: dict[str, float]
-    evidence: float  #: logarithm of the impacts' probability [nat]
-
-    def points(self, frames: Frames, strikes: Strikes, posture: Standard, contact: Standard) -> Points:
-        """Strikes as this correction's process sees them."""
-        out, weights = outcomes(self.base, frames, self.members.values), self.members.weights
-        mean = np.einsum("m,mnc->nc", weights, out)
-        deviation = np.sqrt(weights)[:, None, None] * (out - mean)
-        columns = contact_columns(self.base.scene, frames)
-        own = posture.apply(posture_columns(frames, strikes))
-        return Points(mean, deviation, own, contact.apply(columns), columns[:, :2], columns[:, 4:])
 
 
 @dataclass(frozen=True)
 class AdaptedModel:
-    """Base models corrected with real impacts, each weighed by its evidence: Carom's default impact model."""
+    """What may explain the recorded strikes, each weighed by how it predicts left-out ones: Carom's default model."""
 
-    corrections: tuple[Correction, ...]  #: greatest evidence first
-    posture: Standard
-    contact: Standard
+    bases: tuple[BaseModel, ...]  #: distilled, whether they count or not
+    explanations: tuple[Explanation, ...]
+    hypotheses: tuple[Hypothesis, ...]
+    weights: Array  #: [H] of the hypotheses
     train: Impacts
 
     @property
     def scene(self) -> StrikeScene:
-        return self.best.base.scene
+        return self.bases[0].scene
 
     @property
-    def best(self) -> Correction:
-        return self.corrections[0]
+    def best(self) -> Explanation:
+        """The teacher that counts most."""
+        return max(self.explanations, key=lambda e: self.teachers[e.base.teacher])
 
     @property
-    def evidence(self) -> dict[str, float]:
-        """Logarithm of each teacher's evidence [nat]."""
-        return {c.base.teacher: c.evidence for c in self.corrections}
+    def teachers(self) -> dict[str, float]:
+        """How much each teacher counts, and the strikes alone."""
+        found = dict.fromkeys([h.teacher for h in self.hypotheses], 0.0)
+        for hypothesis, weight in zip(self.hypotheses, self.weights, strict=True):
+            found[hypothesis.teacher] += float(weight)
+        return found
 
     @property
-    def weights(self) -> Array:
-        """How much each correction counts [C]: the probability of its teacher, given the impacts."""
-        odds = np.exp([c.evidence - self.best.evidence for c in self.corrections])
-        return np.asarray(odds / odds.sum())
+    def reasons(self) -> dict[str, float]:
+        """What carried the weight, in words, greatest first; what counts less than a twentieth is left out."""
+        order = np.argsort(-self.weights)
+        return {self.hypotheses[i].words: float(self.weights[i]) for i in order if self.weights[i] >= 0.05}
 
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""
-        frames = contact_frames(self.scene, self.train.strikes)
-        local = to_local(self.scene, frames, self.train.post)
-        measured = measured_variance(self.scene, frames, self.train)
-        known = [c.points(frames, self.train.strikes, self.posture, self.contact) for c in self.corrections]
-        parts = [
-            self._predict(strikes[i : i + CHUNK], known, local, measured) for i in range(0, max(len(strikes), 1), CHUNK)
-        ]
+        parts = [self._predict(strikes[i : i + CHUNK]) for i in range(0, max(len(strikes), 1), CHUNK)]
         return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
 
-    def _predict(self, strikes: Strikes, known: list[Points], local: Array, measured: Array) -> Prediction:
-        frames = contact_frames(self.scene, strikes)
-        means, covariances = [], []
-        for correction, training in zip(self.corrections, known, strict=True):
-            asked = correction.points(frames, strikes, self.posture, self.contact)
-            mean, covariance = condition(correction.hyper, training, local, measured, asked)
-            means.append(mean)
-            covariances.append(covariance)
-        mean = np.einsum("c,cni->ni", self.weights, means)
-        apart = np.array(means) - mean  # where the teachers disagree, the outcome is uncertain
-        covariance = np.einsum("c,cnij->nij", self.weights, covariances)
-        covariance += np.einsum("c,cni,cnj->nij", self.weights, apart, apart)
-        std = _world_std(self.scene, frames, covariance)
-        return Prediction(to_world(self.scene, frames, mean), std, within_learned(self.scene, frames))
+    @cached_property
+    def _told(self) -> _Told:
+        return _Told(self.scene, self.train)
+
+    @cached_property
+    def _known(self) -> dict[str, Points]:
+        return _points(self.explanations, self._told)
+
+    def _predict(self, strikes: Strikes) -> Prediction:
+        asked = _Seen(self.scene, strikes, self._told.centre)
+        own, every = _points(self.explanations, asked), np.arange(len(self.train))
+        said = [_said(h, self._told, self._known, every, own, asked.axes) for h in self.hypotheses]
+        means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
+        weights = weights_at(self.weights, spreads)
+        inside = within_learned(self.scene, asked.frames)
+        networks = np.array([h.teacher in {b.teacher for b in self.bases} for h in self.hypotheses])
+        weights[np.ix_(networks, inside == 0)] = 0.0  # a network knows nothing of such strikes
+        weights /= weights.sum(axis=0)
+        mean = np.einsum("hn,hni->ni", weights, means)
+        apart = means - mean  # where the hypotheses disagree, the outcome is uncertain
+        spread = np.einsum("hn,hnij->nij", weights, spreads) + np.einsum("hn,hni,hnj->nij", weights, apart, apart)
+        std = _world_std(self.scene, asked.frames, spread)
+        return Prediction(to_world(self.scene, asked.frames, mean), std, inside)
+
+
+class _Seen:
+    """Strikes as the hypotheses see them."""
+
+    def __init__(self, scene: StrikeScene, strikes: Strikes, centre: Array | None = None) -> None:
+        self.frames = contact_frames(scene, strikes)
+        columns = columns_of(scene, self.frames, strikes)
+        self.centre = columns.mean(axis=0) if centre is None else centre
+        self.columns, self.axes = columns - self.centre, approach_axes(self.frames)
+
+
+class _Told(_Seen):
+    """The recorded strikes, with their outcomes in the contact's frame and in that of the approach."""
+
+    def __init__(self, scene: StrikeScene, impacts: Impacts) -> None:
+        super().__init__(scene, impacts.strikes)
+        self.local = to_local(scene, self.frames, impacts.post)
+        self.ahead = np.einsum("nij,nj->ni", self.axes, self.local)
+        self.measured = measured_variance(scene, self.frames, impacts).reshape(-1, 3)
+
+
+def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Points]:
+    """Strikes as each teacher sees them, and as those see them who have none."""
+    found = {ALONE: without_teacher(strikes.columns)}
+    for e in explanations:
+        said = outcomes(e.base, strikes.frames, e.members.values)
+        found[e.base.teacher] = points_of(said, e.members.weights, strikes.columns)
+    return found
+
+
+def _said(
+    hypothesis: Hypothesis,
+    told: _Told,
+    known: Mapping[str, Points],
+    rows: NDArray[np.int64],
+    asked: Mapping[str, Points],
+    axes: Array,
+) -> tuple[Array, Array]:
+    """What a hypothesis says of strikes, given some rows of the recorded ones: mean [N, 3], covariance [N, 3, 3]."""
+    teacher, alone = hypothesis.teacher, hypothesis.teacher == ALONE
+    local = (told.ahead if alone else told.local)[rows]
+    mean, spread = condition(hypothesis.process, known[teacher][rows], local, told.measured[rows], asked[teacher])
+    if not alone:
+        return mean, spread
+    return np.einsum("nji,nj->ni", axes, mean), np.einsum("nji,njk,nkl->nil", axes, spread, axes)
 
 
 def adapt(
@@ -125,23 +163,43 @@ def adapt(
 ) -> AdaptedModel:
     """Correct base models with real impacts; `fixed` parameters were identified otherwise (value, or with its sd).
 
-    Each base model that learned its teacher well is corrected, and counts by its evidence for the impacts: the ten
-    samples themselves choose between the teachers, or leave the choice open.
+    The base models that learned their teacher well, a rigid impact, and the strikes alone: each is a hypothesis with
+    several ways to correct it, and counts by how it predicts strikes left out. The ten samples choose between them, or
+    leave the choice open. Base models that have not learned about such strikes are left out.
     """
     scene = check_usable(bases, impacts)
-    frames = contact_frames(scene, impacts.strikes)
-    local, measured = to_local(scene, frames, impacts.post), measured_variance(scene, frames, impacts)
-    posture = standardise(posture_columns(frames, impacts.strikes), POSTURE_FLOORS)
-    contact = standardise(contact_columns(scene, frames), CONTACT_FLOORS)
-    found: list[Correction] = []
-    for base in faithful(bases):
-        members = plausible_members(base, frames, local, fixed=fixed or {}, seed=seed)
-        draft = Correction(base, members, {}, 0.0)
-        hyper, evidence = fit_hyper(draft.points(frames, impacts.strikes, posture, contact), local, measured)
-        found.append(replace(draft, hyper=hyper, evidence=evidence))
-    found.sort(key=lambda c: -c.evidence)
-    likely = [c for c in found if c.evidence > found[0].evidence - NEGLIGIBLE]
-    return AdaptedModel(tuple(likely), posture, contact, impacts)
+    told = _Told(scene, impacts)
+    inside = within_learned(scene, told.frames).mean() >= WITHIN
+    teachers: list[Teacher] = [*(faithful(bases) if inside else ()), RigidTeacher(scene)]
+    explanations = []
+    for base in teachers:
+        own = {name: value for name, value in (fixed or {}).items() if name in {p.name for p in base.parameters}}
+        members = plausible_members(base, told.frames, told.local, fixed=own, seed=seed)
+        explanations.append(Explanation(base, members))
+    hypotheses = hypotheses_for(tuple(e.base.teacher for e in explanations))
+    weights = stacked(_left_out(hypotheses, explanations, told, seed))
+    return AdaptedModel(tuple(bases), tuple(explanations), hypotheses, weights, impacts)
+
+
+def _left_out(hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: _Told, seed: int) -> Array:
+    """Logarithm of the density [H, N] of each recorded strike, predicted from others by each hypothesis."""
+    count = len(told.local)
+    said = {e.base.teacher: outcomes(e.base, told.frames, e.members.values) for e in explanations}
+    density = np.zeros((len(hypotheses), count))
+    order = np.random.default_rng([seed, 41]).permutation(count)
+    for left in np.array_split(order, min(count, FOLDS)):
+        rest = np.setdiff1d(np.arange(count), left)
+        points = {ALONE: without_teacher(told.columns)}
+        for e in explanations:
+            own = said[e.base.teacher]
+            misfit = ((own[:, left] - told.local[left]) ** 2).sum((1, 2))
+            points[e.base.teacher] = points_of(own, e.members.without(misfit), told.columns)
+        asked = {teacher: seen[left] for teacher, seen in points.items()}
+        for i, hypothesis in enumerate(hypotheses):
+            mean, spread = _said(hypothesis, told, points, rest, asked, told.axes[left])
+            spread = spread + told.measured[left][:, :, None] * np.eye(3)
+            density[i, left] = log_density(told.local[left] - mean, spread)
+    return density
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:

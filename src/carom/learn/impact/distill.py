@@ -13,7 +13,7 @@ from carom.learn.impact.base_files import save_bases
 from carom.learn.impact.base_model import PRESETS, BaseModel
 from carom.learn.impact.dataset import generate
 from carom.learn.impact.training import train
-from carom.scenes.strike import TEACHERS, StrikeScene
+from carom.scenes.strike import DISTILLED, StrikeScene
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def distill(
     out: Path,
     *,
     samples: int = 100_000,
-    teachers: Sequence[str] = ("mujoco", "compliant"),
+    teachers: Sequence[str] = DISTILLED,
     training: DistillOptions | None = None,
     seed: int = 0,
     threads: int = 0,
@@ -50,8 +50,8 @@ def distill(
     if samples < 1000:
         raise CaromError(f"--samples {samples}: a base model needs 1000 impacts or more")
     for teacher in teachers:
-        if teacher not in TEACHERS:
-            raise CaromError(unknown_name("teacher", teacher, TEACHERS))
+        if teacher not in DISTILLED:
+            raise CaromError(unknown_name("teacher", teacher, DISTILLED))
     training = training or DistillOptions()
     if training.steps is not None and training.steps < 1:
         raise CaromError(f"--steps: expected 1 or more, got {training.steps}")

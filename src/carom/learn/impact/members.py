@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from scipy.stats import qmc, truncnorm
 
 from carom.engines.contact_frames import Frames
-from carom.learn.impact.base_model import BaseModel
 from carom.scenes.parameters import Parameter, from_unit
 from carom.state import Array
 
@@ -26,9 +26,24 @@ DISCREPANCY = 0.06  #: smallest misfit, as a share of the approach speed, that a
 KEPT = 256  #: members kept: those with the greatest weights
 DEFENSIVE = 0.15  #: share of each round drawn over the whole range, so that no explanation is lost early
 INFLATION = 1.5  #: widening of the population between rounds
+MOST = 50.0  #: [nat] by which a member's weight may grow where a strike is left out
 
 
 Known = float | tuple[float, float]  #: a parameter that was identified otherwise: its value, or value and sd
+
+
+class Teacher(Protocol):
+    """What says how strikes come out, given parameters: a base model, or a formula."""
+
+    @property
+    def teacher(self) -> str: ...
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]: ...
+
+    def outcome(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
+        """Scaled outcomes in the contact frame [..., N, 3] for values [..., N, P]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -37,11 +52,15 @@ class Members:
 
     values: Array  #: [M, P] parameters
     weights: Array  #: [M], sum to one
+    sharpness: float  #: weights fall with exp(-sharpness * squared misfit)
+
+    def without(self, misfit: Array) -> Array:
+        """Weights [M] had strikes not been seen whose squared misfits are `misfit` [M]."""
+        weights = self.weights * np.exp(np.minimum(self.sharpness * misfit, MOST))
+        return np.asarray(weights / weights.sum())
 
 
-def plausible_members(
-    base: BaseModel, frames: Frames, local: Array, *, fixed: Mapping[str, Known], seed: int
-) -> Members:
+def plausible_members(base: Teacher, frames: Frames, local: Array, *, fixed: Mapping[str, Known], seed: int) -> Members:
     """The population of a base model, given scaled outcomes `local` [N, 3] of strikes in `frames`.
 
     Population Monte Carlo over its parameters, in the unit cube.
@@ -62,7 +81,7 @@ def plausible_members(
             break
         unit, log_density = _draw_again(unit, weights, rng)
     keep = np.argsort(-weights)[:KEPT]
-    return Members(values[keep], weights[keep] / weights[keep].sum())
+    return Members(values[keep], weights[keep] / weights[keep].sum(), sharpness)
 
 
 def _known_values(known: Known, unit: Array, parameter: Parameter) -> Array:
@@ -75,7 +94,7 @@ def _known_values(known: Known, unit: Array, parameter: Parameter) -> Array:
     return np.asarray(truncnorm.ppf(unit, low, high, loc=value, scale=std))
 
 
-def outcomes(base: BaseModel, frames: Frames, values: Array) -> Array:
+def outcomes(base: Teacher, frames: Frames, values: Array) -> Array:
     """Scaled outcomes [M, N, 3] of each strike for each member's parameters [M, P]."""
     with torch.no_grad():
         spread = torch.as_tensor(values)[:, None, :].expand(-1, len(frames), -1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from carom.core.constants import ANGLES, LENGTHS, TIMES
 from carom.core.errors import unknown_name
+from carom.recordings.facing import faced
 from carom.recordings.faults import FaultError
 from carom.recordings.formats.header import (
     HEADER_NAME,
@@ -56,7 +57,8 @@ def read_leniently(path: str | Path) -> tuple[Recordings, tuple[FaultError, ...]
             faults.append(fault)
     units = Units(**header.units.model_dump(), frame=header.frame)
     ground = to_ground(header.ground, header, folder / HEADER_NAME)
-    return Recordings(folder, bodies, tuple(trajectories), header.gravity, ground, units), tuple(faults)
+    found = Recordings(folder, bodies, tuple(trajectories), header.gravity, ground, units)
+    return faced(found), tuple(faults)
 
 
 def _listed(folder: Path, header: HeaderModel) -> list[TrajectoryModel]:

@@ -48,6 +48,7 @@ class BodyModel(_Model):
     inertia: Vector3 | None = None
     inertia_z: float | None = None
     com: Vector3 | None = None
+    forward: Literal["x", "y", "z", "-x", "-y", "-z"] | Vector3 | None = None
 
 
 class GroundModel(_Model):
@@ -149,6 +150,7 @@ def to_body(name: str, model: BodyModel, header: HeaderModel, folder: Path, *, c
             mass=model.mass,
             inertia=_inertia(name, model, path),
             com=None if model.com is None else _scaled(model.com, LENGTHS[header.units.length]),
+            forward=_forward(name, model, path),
         )
     except SceneError as error:
         raise FaultError(f"body '{name}': {error}", code="bad-shape", file=path) from error
@@ -156,6 +158,23 @@ def to_body(name: str, model: BodyModel, header: HeaderModel, folder: Path, *, c
 
 def _scaled(values: Vector3, factor: float) -> Vector3:
     return (values[0] * factor, values[1] * factor, values[2] * factor)
+
+
+def _forward(name: str, model: BodyModel, path: Path) -> Vector3 | None:
+    """The axis of its frame along which a striker looks, as a vector."""
+    given = model.forward
+    if given is None:
+        return None
+    if isinstance(given, str):
+        sign, letter = (-1.0 if given[0] == "-" else 1.0), given[-1]
+        return (sign * (letter == "x"), sign * (letter == "y"), sign * (letter == "z"))
+    if not any(given):
+        raise FaultError(
+            f"body '{name}': forward: expected x, y, z, -x, -y, -z or a vector with a direction, got {list(given)}",
+            code="bad-value",
+            file=path,
+        )
+    return given
 
 
 def _inertia(name: str, model: BodyModel, path: Path) -> Vector3 | None:

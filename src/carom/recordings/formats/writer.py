@@ -113,7 +113,7 @@ def _body_entry(body: Body) -> dict[str, Any]:
             entry["height"] = float(shape.height)
     if body.mass is not None:
         entry["mass"] = float(body.mass)
-    for key, values in (("inertia", body.inertia), ("com", body.com)):
+    for key, values in (("inertia", body.inertia), ("com", body.com), ("forward", body.forward)):
         if values is not None:
             entry[key] = [float(v) for v in values]
     return entry

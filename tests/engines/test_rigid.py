@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom.compare.rigid import inverse_mass_at, routh_impulse
+from carom.engines.rigid import inverse_mass_at, routh_impulse
 from carom.reality.rigid_impact import impact, inverse_mass
 
 MASS, INERTIA, STRIKER = 0.3, 2e-4, 2.5

@@ -1,7 +1,7 @@
-"""Routh's construction: planar impact of rigid bodies with Coulomb friction, for the baseline `rigid`.
+"""Routh's construction: planar impact of rigid bodies with Coulomb friction, in closed form.
 
 The stand-in realities have an impact law of their own (`carom.reality.rigid_impact`, with energetic restitution). A
-baseline that used that law would know on stand-ins what nothing can know of a real block, and its rows would flatter
+method that used that law would know on stand-ins what nothing can know of a real block, and its rows would flatter
 it. So this one is written apart and differs where such laws differ: its restitution is Poisson's.
 
 Draw the impulse as a point (P, R): P along the tangent t, R along the normal n. Two lines cross that plane: on the line
@@ -16,16 +16,37 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from carom.scenes.strike import StrikeScene
 from carom.state import Array
 
 
-def inverse_mass_at(lever: Array, *, mass: float, inertia: float, striker_mass: float) -> Array:
+def rigid_outcomes(
+    scene: StrikeScene,
+    lever: Array,
+    velocity: Array,
+    *,
+    restitution: ArrayLike,
+    friction: ArrayLike,
+    striker_mass: ArrayLike | None = None,
+) -> Array:
+    """Change of the target's velocity (t, n, k*spin) [N, 3] [m/s] for contacts at `lever` [N, 2] from its mass centre.
+
+    `velocity` [N, 2] is the striker's against the target along t and n [m/s].
+    """
+    k, m = scene.gyration_radius, scene.mass
+    heavy = scene.striker_mass if striker_mass is None else striker_mass
+    inverse = inverse_mass_at(lever, mass=m, inertia=m * k * k, striker_mass=heavy)
+    j_t, j_n = routh_impulse(-velocity, inverse, friction=friction, restitution=restitution).T
+    return np.column_stack([j_t / m, j_n / m, (lever[:, 0] * j_n - lever[:, 1] * j_t) / (m * k)])
+
+
+def inverse_mass_at(lever: Array, *, mass: float, inertia: float, striker_mass: ArrayLike) -> Array:
     """Change of relative velocity at the contact per impulse there [N, 2, 2], along t and n [1/kg].
 
     `lever` [N, 2] is the contact point from the target's centre of mass along t and n [m]. The striker does not turn.
     """
     r_t, r_n = lever[:, 0], lever[:, 1]
-    straight = 1 / mass + 1 / striker_mass
+    straight = 1 / mass + 1 / np.asarray(striker_mass, dtype=np.float64)
     rows = [[straight + r_n**2 / inertia, -r_t * r_n / inertia], [-r_t * r_n / inertia, straight + r_t**2 / inertia]]
     return np.moveaxis(np.array(rows), -1, 0)
 
