@@ -44,6 +44,7 @@ def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mappi
             {"teacher": h.teacher, "correction": h.correction, "weight": float(w), "words": h.words}
             for h, w in zip(model.hypotheses, model.weights, strict=True)
         ],
+        "stretch": model.stretch,
         "names": list(model.train.names),
     }
     save_bases(folder, model.bases, made_by=made_by, extra={"correction": correction})
@@ -78,11 +79,14 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
         weights = np.array([float(h["weight"]) for h in found])
         if {*hypotheses} - {*hypotheses_for(tuple(e.base.teacher for e in explanations))}:
             raise ModelError(f"{folder} names hypotheses that this version does not know: run carom adapt again")
+        wider = float(correction["stretch"])
+        if not (np.isfinite([*weights, wider]).all() and wider > 0 and weights.min() >= 0 and weights.sum() > 0):
+            raise ModelError(f"{folder}: weights of hypotheses must be finite and not negative")
         strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
         train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{folder} is damaged: {type(error).__name__} {error}") from error
-    return AdaptedModel(bases, explanations, hypotheses, weights, train)
+    return AdaptedModel(bases, explanations, hypotheses, weights, wider, train)
 
 
 def _explanation(folder: Path, base: Teacher, header: Mapping[str, Any], tensors: Mapping[str, Array]) -> Explanation:

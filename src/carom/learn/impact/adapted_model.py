@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from carom.core.errors import CaromError
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
-from carom.learn.impact.hypotheses import ALONE, Hypothesis, hypotheses_for, log_density, stacked, weights_at
+from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
 from carom.learn.impact.members import Known, Members, Teacher, outcomes, plausible_members
 from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
 from carom.learn.impact.rigid import RigidTeacher
@@ -57,6 +57,7 @@ class AdaptedModel:
     explanations: tuple[Explanation, ...]
     hypotheses: tuple[Hypothesis, ...]
     weights: Array  #: [H] of the hypotheses
+    stretch: float  #: factor on stated variances, by the errors of strikes left out
     train: Impacts
 
     @property
@@ -100,14 +101,11 @@ class AdaptedModel:
         own, every = _points(self.explanations, asked), np.arange(len(self.train))
         said = [_said(h, self._told, self._known, every, own, asked.axes) for h in self.hypotheses]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
-        weights = weights_at(self.weights, spreads)
+        weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
         inside = within_learned(self.scene, asked.frames)
         networks = np.array([h.teacher in {b.teacher for b in self.bases} for h in self.hypotheses])
         weights[np.ix_(networks, inside == 0)] = 0.0  # a network knows nothing of such strikes
-        weights /= weights.sum(axis=0)
-        mean = np.einsum("hn,hni->ni", weights, means)
-        apart = means - mean  # where the hypotheses disagree, the outcome is uncertain
-        spread = np.einsum("hn,hnij->nij", weights, spreads) + np.einsum("hn,hni,hnj->nij", weights, apart, apart)
+        mean, spread = combined(weights, means, self.stretch * spreads)
         std = _world_std(self.scene, asked.frames, spread)
         return Prediction(to_world(self.scene, asked.frames, mean), std, inside)
 
@@ -177,15 +175,20 @@ def adapt(
         members = plausible_members(base, told.frames, told.local, fixed=own, seed=seed)
         explanations.append(Explanation(base, members))
     hypotheses = hypotheses_for(tuple(e.base.teacher for e in explanations))
-    weights = stacked(_left_out(hypotheses, explanations, told, seed))
-    return AdaptedModel(tuple(bases), tuple(explanations), hypotheses, weights, impacts)
+    means, spreads = _left_out(hypotheses, explanations, told, seed)
+    weights = weigh(hypotheses, np.array([log_density(told.local - m, s) for m, s in zip(means, spreads, strict=True)]))
+    mean, spread = combined(weights[:, None], means, spreads)
+    wider = stretch(told.local - mean, spread)
+    return AdaptedModel(tuple(bases), tuple(explanations), hypotheses, weights, wider, impacts)
 
 
-def _left_out(hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: _Told, seed: int) -> Array:
-    """Logarithm of the density [H, N] of each recorded strike, predicted from others by each hypothesis."""
+def _left_out(
+    hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: _Told, seed: int
+) -> tuple[Array, Array]:
+    """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3]."""
     count = len(told.local)
     said = {e.base.teacher: outcomes(e.base, told.frames, e.members.values) for e in explanations}
-    density = np.zeros((len(hypotheses), count))
+    means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
     for left in np.array_split(order, min(count, FOLDS)):
         rest = np.setdiff1d(np.arange(count), left)
@@ -196,10 +199,8 @@ def _left_out(hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanati
             points[e.base.teacher] = points_of(own, e.members.without(misfit), told.columns)
         asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):
-            mean, spread = _said(hypothesis, told, points, rest, asked, told.axes[left])
-            spread = spread + told.measured[left][:, :, None] * np.eye(3)
-            density[i, left] = log_density(told.local[left] - mean, spread)
-    return density
+            means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])
+    return means, spreads + told.measured[:, :, None] * np.eye(3)
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:

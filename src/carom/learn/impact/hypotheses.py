@@ -1,12 +1,15 @@
 """What may explain recorded strikes, from the simplest to the richest, and how much each counts.
 
 A hypothesis is a teacher, or none, with a process that may correct it. Each predicts every recorded strike from the
-others. They are stacked: weights are those with which the mixture predicts left-out strikes best (Yao et al. 2018).
-So a rich model that explains ten strikes and misses the next counts little, and so does a simple one that misses all.
+others, and counts by how well it does. So a rich model that explains ten strikes and misses the next counts little,
+and so does a simple one that misses all. Predictions of left-out strikes are no independent witnesses: they share most
+of what they learned from. So their logarithms count as a share (`TEMPER`), and hypotheses that are about as good are
+averaged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,37 +18,55 @@ from carom.learn.impact.process import Process
 from carom.state import Array
 
 #: Fixed for all recordings. Gains of a few per cent, more with speed and with pitch: a face that leans meets its
-#: target higher or lower, which planar teachers do not know.
-_GAINS = Process(0.04, gain=0.035, gain_speed=0.06, gain_pitch=0.047, gain_linear=0.015, offset=0.014)
+#: target higher or lower, which planar teachers do not know. Offsets go with the angle of a flat face, which decides
+#: which of its edges meets the target first.
 CORRECTIONS = {
     "as it is": Process(0.03),
-    "roughly": Process(0.06),
-    "with gains": Process(**{**vars(_GAINS), "offset_linear": 0.006}),
-    "with smooth gains": Process(
-        **{**vars(_GAINS), "noise": 0.02, "offset_linear": 0.006, "gain_smooth": 0.048, "offset_smooth": 0.032}
+    "corrected smoothly": Process(
+        0.02,
+        members=2.0,
+        gain=0.035,
+        gain_speed=0.06,
+        gain_pitch=0.047,
+        gain_linear=0.015,
+        gain_smooth=0.048,
+        offset=0.014,
+        offset_linear=0.012,
+        offset_angle=0.03,
+        offset_smooth=0.032,
     ),
-    "freely": Process(
-        **{
-            **vars(_GAINS),
-            "noise": 0.03,
-            "members": 0.0,
-            "gain_smooth": 0.048,
-            "offset_linear": 0.03,
-            "offset_smooth": 0.1,
-            "length": 3.0,
-        }
+    "corrected freely": Process(
+        0.03,
+        members=0.0,
+        gain=0.035,
+        gain_speed=0.06,
+        gain_pitch=0.047,
+        gain_linear=0.015,
+        gain_smooth=0.048,
+        offset=0.014,
+        offset_linear=0.03,
+        offset_angle=0.03,
+        offset_smooth=0.1,
+        length=3.0,
     ),
 }
 #: Without any teacher, in the frame of the approach. The offset is wide: nothing is known before.
 FROM_STRIKES_ALONE = {
     "the mean, closely": Process(0.04, offset=2.0),
     "the mean, roughly": Process(0.15, offset=2.0),
-    "a line": Process(0.05, offset=2.0, offset_linear=0.05),
-    "a smooth function": Process(0.03, offset=2.0, offset_linear=0.07, offset_smooth=0.2, length=3.0),
+    "a line": Process(0.05, offset=2.0, offset_linear=0.05, offset_angle=0.05),
+    "a smooth function": Process(
+        0.03, offset=2.0, offset_linear=0.07, offset_angle=0.07, offset_smooth=0.2, length=3.0
+    ),
 }
+#: How much each counts before any strike is seen, relative to the others; 1 where nothing is said. Teachers are wrong
+#: by some per cent nearly always, and hardly ever by nothing.
+BEFOREHAND = {"corrected smoothly": 100.0, "corrected freely": 10.0}
+TEMPER = 0.25  #: share of the logarithms of left-out densities that counts
+HERE = 0.5  #: power of a density's height with which a hypothesis counts at a strike
+PRIOR_ERRORS = 10.0  #: errors of the stated size that count beside those of left-out strikes
 WORDS = {"mujoco": "MuJoCo's contact", "compliant": "springs with friction", "rigid": "a rigid impact"}
 ALONE = "strikes alone"  #: in place of a teacher
-PRIOR_STRIKES = 2.0  #: strikes that the prior of the weights counts for: every hypothesis alike
 
 
 @dataclass(frozen=True)
@@ -64,8 +85,7 @@ class Hypothesis:
         """For people."""
         if self.teacher == ALONE:
             return f"{self.correction} of the recorded strikes, no physics"
-        said = WORDS.get(self.teacher, self.teacher)
-        return f"{said}, {self.correction if self.correction != 'freely' else 'corrected freely'}"
+        return f"{WORDS.get(self.teacher, self.teacher)}, {self.correction}"
 
 
 def hypotheses_for(teachers: tuple[str, ...]) -> tuple[Hypothesis, ...]:
@@ -82,24 +102,29 @@ def log_density(difference: Array, spread: Array) -> Array:
     return np.asarray(-0.5 * (white**2).sum(-1) - size - 1.5 * np.log(2 * np.pi))
 
 
-def stacked(log_densities: Array) -> Array:
+def weigh(hypotheses: Sequence[Hypothesis], log_densities: Array) -> Array:
     """Weights [H] of hypotheses whose densities of left-out strikes are given [H, N], as logarithms."""
-    count = len(log_densities)
-    likely = np.exp(log_densities - log_densities.max(axis=0))
-    weights = np.full(count, 1 / count)
-    for _ in range(500):  # expectation maximisation: it only goes up
-        share = weights[:, None] * likely
-        share /= share.sum(axis=0)
-        weights = share.sum(axis=1) + PRIOR_STRIKES / count
-        weights /= weights.sum()
-    return np.asarray(weights)
+    beforehand = np.log([BEFOREHAND.get(h.correction, 1.0) for h in hypotheses])
+    log = beforehand + TEMPER * log_densities.sum(axis=1)
+    weights = np.exp(log - log.max())
+    return np.asarray(weights / weights.sum())
 
 
-def weights_at(weights: Array, spreads: Array) -> Array:
-    """Weights [H, N] for single strikes: times the height of each hypothesis's density, covariances [H, N, 3, 3].
+def combined(weights: Array, means: Array, spreads: Array) -> tuple[Array, Array]:
+    """Mean [N, 3] and covariance [N, 3, 3] of a mixture: weights [H, N], means [H, N, 3], covariances [H, N, 3, 3].
 
-    Where a strike is far from the recorded ones, those hypotheses count that still know something there.
+    Where a strike is far from the recorded ones, those count more that still know something there. Where they
+    disagree, the outcome is uncertain.
     """
-    height = -0.5 * np.linalg.slogdet(spreads)[1]
-    scaled = weights[:, None] * np.exp(height - height.max(axis=0))
-    return np.asarray(scaled / scaled.sum(axis=0))
+    height = -0.5 * HERE * np.linalg.slogdet(spreads)[1]
+    weights = weights * np.exp(height - height.max(axis=0))
+    weights = weights / weights.sum(axis=0)
+    mean = np.einsum("hn,hni->ni", weights, means)
+    apart = means - mean
+    return mean, np.einsum("hn,hnij->nij", weights, spreads) + np.einsum("hn,hni,hnj->nij", weights, apart, apart)
+
+
+def stretch(difference: Array, spread: Array) -> float:
+    """Factor on stated covariances [N, 3, 3] that makes errors [N, 3] of left-out strikes as large as stated."""
+    square = np.einsum("ni,nij,nj->", difference, np.linalg.inv(spread), difference)
+    return float((PRIOR_ERRORS + square) / (PRIOR_ERRORS + difference.size))

@@ -21,7 +21,7 @@ from carom.state import Array, Strikes
 #: What the processes look at: contact point over the radius of gyration (2), angle of the face [rad], heading [rad],
 #: logarithm of the speed, height of the striker [m], its pitch [rad]; and the change of each that may matter.
 UNITS = np.array([0.1, 0.1, 0.03, 0.05, 0.15, 0.01, 0.025])
-SPEED, PITCH = 4, 6  #: columns that blows depend on most
+ANGLE, SPEED, PITCH = 2, 4, 6  #: columns that blows depend on most
 NOISE = np.array([1.18, 1.51, 0.56])  #: along the side, into it, spin: how they share the scatter of outcomes
 
 
@@ -37,7 +37,8 @@ class Process:
     gain_linear: float = 0.0  #: per unit of any other column
     gain_smooth: float = 0.0
     offset: float = 0.0
-    offset_linear: float = 0.0
+    offset_linear: float = 0.0  #: per unit of any column but the angle
+    offset_angle: float = 0.0  #: per unit of the angle of the face
     offset_smooth: float = 0.0
     length: float = 2.0  #: units over which the smooth parts change
 
@@ -46,6 +47,13 @@ class Process:
         """Linear gains, by column [C]."""
         slopes = np.full(len(UNITS), self.gain_linear)
         slopes[SPEED], slopes[PITCH] = self.gain_speed, self.gain_pitch
+        return slopes
+
+    @property
+    def offset_slopes(self) -> Array:
+        """Linear offsets, by column [C]."""
+        slopes = np.full(len(UNITS), self.offset_linear)
+        slopes[ANGLE] = self.offset_angle
         return slopes
 
 
@@ -92,10 +100,10 @@ def _spreads(process: Process, a: Points, b: Points) -> tuple[Array, Array]:
     """Covariance of gains and of offsets [N, M] between two sets of strikes."""
     apart = ((a.columns[:, None] - b.columns[None]) ** 2).sum(-1)
     smooth = np.exp(-0.5 * apart / process.length**2)
-    slopes = process.slopes
+    slopes, sideways = process.slopes, process.offset_slopes
     gain = process.gain**2 + (a.columns * slopes) @ (b.columns * slopes).T + process.gain_smooth**2 * smooth
-    offset = process.offset**2 + process.offset_linear**2 * (a.columns @ b.columns.T)
-    return np.asarray(gain), np.asarray(offset + process.offset_smooth**2 * smooth)
+    offset = process.offset**2 + (a.columns * sideways) @ (b.columns * sideways).T + process.offset_smooth**2 * smooth
+    return np.asarray(gain), np.asarray(offset)
 
 
 def covariance(process: Process, a: Points, b: Points) -> Array:
@@ -118,9 +126,8 @@ def condition(process: Process, train: Points, local: Array, measured: Array, as
     cross = covariance(process, asked, train)
     correction = cross @ cho_solve((lower, True), (local - train.mean).ravel())
     explained = solve_triangular(lower, cross.T, lower=True).reshape(local.size, len(asked.mean), 3)
-    square = (asked.columns**2).sum(-1)
     gain = process.gain**2 + ((asked.columns * process.slopes) ** 2).sum(-1) + process.gain_smooth**2
-    offset = process.offset**2 + process.offset_linear**2 * square + process.offset_smooth**2
+    offset = process.offset**2 + ((asked.columns * process.offset_slopes) ** 2).sum(-1) + process.offset_smooth**2
     prior = gain[:, None, None] * np.einsum("nc,nd->ncd", asked.mean, asked.mean)
     prior = prior + offset[:, None, None] * np.eye(3) + np.diag(noise)
     if process.members and len(asked.deviation):
