@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -107,9 +108,11 @@ def first_of(recordings: Recordings, train: Impacts) -> Recordings:
     return replace(recordings, trajectories=kept)
 
 
-def score_rows(lesson: Lesson, test: Impacts, setting: str, draw: int) -> Rows:
-    """Scores of all methods as rows of a checkpoint. MJX compiles for half a minute each time: first draws only."""
-    methods = [m for m in (*METHODS, *ABLATIONS) if m != "mjx" or draw < MJX_DRAWS]
+def score_rows(
+    lesson: Lesson, test: Impacts, setting: str, draw: int, methods: Sequence[str] = (*METHODS, *ABLATIONS)
+) -> Rows:
+    """Scores of methods as rows of a checkpoint. MJX compiles for half a minute each time: first draws only."""
+    methods = [m for m in methods if m != "mjx" or draw < MJX_DRAWS]
     rows: Rows = []
     for score in compare(lesson, test, methods=methods):
         if score.prediction is None:

@@ -1,7 +1,18 @@
 """Methods set side by side on strikes they have not seen, and how good they are."""
 
-from carom.compare.methods import ABLATIONS, METHODS, Lesson
+from carom.compare.methods import ABLATIONS, METHODS, SIMPLE, Lesson
 from carom.compare.metrics import accuracy, coverage, relative_error, summary
 from carom.compare.scores import Score, compare
 
-__all__ = ["ABLATIONS", "METHODS", "Lesson", "Score", "accuracy", "compare", "coverage", "relative_error", "summary"]
+__all__ = [
+    "ABLATIONS",
+    "METHODS",
+    "SIMPLE",
+    "Lesson",
+    "Score",
+    "accuracy",
+    "compare",
+    "coverage",
+    "relative_error",
+    "summary",
+]

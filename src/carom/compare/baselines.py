@@ -1,7 +1,7 @@
-"""What ten strikes give without a simulator: ridge regression, a Gaussian process, a network, a rigid impact.
+"""What ten strikes give without a simulator: a mean, ridge regression, a Gaussian process, a network, a rigid impact.
 
-All but the rigid impact see a strike as a table row in the target's frame: where the striker is, where it
-looks, how it moves; and predict the velocities there.
+All but the rigid impact see a strike as a table row: where and how the striker hits, how fast and how it is held. They
+predict the velocities along and across the approach, as shares of its speed.
 """
 
 from __future__ import annotations
@@ -17,44 +17,57 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 
-from carom.engines.contact_frames import Frames, contact_frames, to_world
+from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.engines.rigid import rigid_outcomes
 from carom.learn.impact.adapted_model import Prediction
+from carom.learn.impact.process import approach_axes, columns_of
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Impacts, Strikes, rotate
+from carom.state import Array, Impacts, Strikes
 
 
 class Table:
-    """Strikes as rows of numbers in the target's frame, and outcomes back to the world."""
+    """Strikes as rows of numbers, and outcomes back to the world."""
 
     def __init__(self, scene: StrikeScene, train: Impacts) -> None:
         self.scene = scene
         self.columns = StandardScaler().fit(self.raw(train.strikes))
-        self.outcomes = StandardScaler().fit(self.local(train.strikes, train.post))
+        self.outcomes = StandardScaler().fit(self.ahead(train))
 
     def raw(self, strikes: Strikes) -> Array:
-        frames = contact_frames(self.scene, strikes)
-        velocity = rotate(strikes.striker_velocity[:, :2], -strikes.target_pose[:, 2])
-        return np.column_stack([frames.point, frames.angle, velocity])
+        return columns_of(self.scene, contact_frames(self.scene, strikes), strikes)
 
-    def local(self, strikes: Strikes, post: Array) -> Array:
-        linear = rotate(post[:, :2], -strikes.target_pose[:, 2])
-        return np.column_stack([linear, self.scene.gyration_radius * post[:, 2]])
+    def ahead(self, impacts: Impacts) -> Array:
+        """Outcomes across and along the approach, and spin, over the approach speed [N, 3]."""
+        frames = contact_frames(self.scene, impacts.strikes)
+        local = to_local(self.scene, frames, impacts.post)
+        return np.asarray(np.einsum("nij,nj->ni", approach_axes(frames), local))
 
     def inputs(self, strikes: Strikes) -> Array:
         return np.asarray(self.columns.transform(self.raw(strikes)))
 
+    def targets(self, impacts: Impacts) -> Array:
+        return np.asarray(self.outcomes.transform(self.ahead(impacts)))
+
     def world(self, strikes: Strikes, scaled: Array, std: Array | None = None) -> Prediction:
-        local = self.outcomes.inverse_transform(scaled.reshape(-1, 3))
-        post = np.column_stack(
-            [rotate(local[:, :2], strikes.target_pose[:, 2]), local[:, 2] / self.scene.gyration_radius]
-        )
+        frames = contact_frames(self.scene, strikes)
+        ahead = self.outcomes.inverse_transform(scaled.reshape(-1, 3))
+        post = to_world(self.scene, frames, np.einsum("nji,nj->ni", approach_axes(frames), ahead))
         spread = np.full_like(post, np.nan)
         if std is not None:
-            own = std * self.outcomes.scale_
+            own = std * self.outcomes.scale_ * frames.speed[:, None]
             plane = np.sqrt((own[:, :2] ** 2).mean(axis=1, keepdims=True))
             spread = np.column_stack([plane, plane, own[:, 2] / self.scene.gyration_radius])
         return Prediction(post, spread, np.ones(len(post)))
+
+
+class Mean:
+    """The trivial predictor: the mean of outcome over approach speed, times the speed."""
+
+    def __init__(self, scene: StrikeScene, train: Impacts) -> None:
+        self.table = Table(scene, train)
+
+    def predict(self, strikes: Strikes) -> Prediction:
+        return self.table.world(strikes, np.zeros((len(strikes), 3)))
 
 
 class Ridge:
@@ -62,7 +75,7 @@ class Ridge:
 
     def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
         self.table = Table(scene, train)
-        y = self.table.outcomes.transform(self.table.local(train.strikes, train.post))
+        y = self.table.targets(train)
         self.model = RidgeCV(alphas=np.logspace(-3, 2, 16)).fit(self.table.inputs(train.strikes), y)
 
     def predict(self, strikes: Strikes) -> Prediction:
@@ -75,7 +88,7 @@ class Process:
     def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
         self.table = Table(scene, train)
         x = self.table.inputs(train.strikes)
-        y = self.table.outcomes.transform(self.table.local(train.strikes, train.post))
+        y = self.table.targets(train)
         kernel = ConstantKernel(1.0, (1e-2, 1e2)) * RBF(np.ones(x.shape[1]), (0.2, 1e2)) + WhiteKernel(0.1, (1e-4, 1.0))
         self.model = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=seed)
         with warnings.catch_warnings():
@@ -93,7 +106,7 @@ class Scratch:
     def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
         self.table = Table(scene, train)
         x = torch.as_tensor(self.table.inputs(train.strikes)).float()
-        y = torch.as_tensor(self.table.outcomes.transform(self.table.local(train.strikes, train.post))).float()
+        y = torch.as_tensor(self.table.targets(train)).float()
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             sizes = [x.shape[1], 128, 128, 128]

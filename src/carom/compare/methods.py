@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from carom.compare.baselines import Process, Ridge, Rigid, Scratch
+from carom.compare.baselines import Mean, Process, Ridge, Rigid, Scratch
 from carom.core.errors import CaromError
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
@@ -117,12 +117,15 @@ METHODS: Mapping[str, Callable[[Lesson], ImpactModel]] = {
     "mujoco-cma": _in_mujoco(search.cma),
     "mjx": _mjx,
     "scratch": lambda lesson: Scratch(lesson.scene, lesson.train, seed=lesson.seed),
+    "mean": lambda lesson: Mean(lesson.scene, lesson.train),
     "ridge": lambda lesson: Ridge(lesson.scene, lesson.train, seed=lesson.seed),
     "gp": lambda lesson: Process(lesson.scene, lesson.train, seed=lesson.seed),
     "rigid": lambda lesson: Rigid(lesson.scene, lesson.train, seed=lesson.seed),
     "clash-paper": _clash_paper,
     "carom": _carom,
 }
+#: The trivial predictor, the simplest statistics and the simplest physics: cheap enough for every comparison.
+SIMPLE = ("mean", "ridge", "gp", "rigid")
 #: Carom's correction with one teacher only: what the second teacher is worth.
 ABLATIONS: Mapping[str, Callable[[Lesson], ImpactModel]] = {
     "carom-mujoco-only": _one_teacher("mujoco"),
