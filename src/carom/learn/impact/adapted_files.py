@@ -46,6 +46,7 @@ def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mappi
         ],
         "stretch": model.stretch,
         "names": list(model.train.names),
+        "odd": list(model.odd),
     }
     save_bases(folder, model.bases, made_by=made_by, extra={"correction": correction})
 
@@ -84,9 +85,10 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
             raise ModelError(f"{folder}: weights of hypotheses must be finite and not negative")
         strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
         train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))
+        odd = tuple(str(name) for name in correction["odd"])
     except (KeyError, AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{folder} is damaged: {type(error).__name__} {error}") from error
-    return AdaptedModel(bases, explanations, hypotheses, weights, wider, train)
+    return AdaptedModel(bases, explanations, hypotheses, weights, wider, train, odd)
 
 
 def _explanation(folder: Path, base: Teacher, header: Mapping[str, Any], tensors: Mapping[str, Array]) -> Explanation:

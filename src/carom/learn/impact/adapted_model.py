@@ -14,7 +14,7 @@ from carom.core.errors import CaromError
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
-from carom.learn.impact.members import Known, Members, Teacher, outcomes, plausible_members
+from carom.learn.impact.members import Known, Members, Teacher, misfits, outcomes, plausible_members
 from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
 from carom.learn.impact.rigid import RigidTeacher
 from carom.scenes.strike import StrikeScene
@@ -22,6 +22,9 @@ from carom.state import Array, Impacts, Strikes
 
 FAITHFUL = 0.9  #: in-simulator accuracy, relative to the best base model's, below which one is not considered
 WITHIN = 0.8  #: share of the recorded strikes that base models must have learned about, or they are left out
+ODD = 30.0  #: squared error of a left-out strike, over its stated variance, from where on it does not fit the others
+MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
+UNREAD = 1e4  #: variance of an outcome that is not learned from
 FOLDS = 20  #: most groups of strikes that are left out in turn
 CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
 
@@ -59,6 +62,7 @@ class AdaptedModel:
     weights: Array  #: [H] of the hypotheses
     stretch: float  #: factor on stated variances, by the errors of strikes left out
     train: Impacts
+    odd: tuple[str, ...] = ()  #: training strikes that do not fit the others, and are not learned from
 
     @property
     def scene(self) -> StrikeScene:
@@ -90,7 +94,7 @@ class AdaptedModel:
 
     @cached_property
     def _told(self) -> _Told:
-        return _Told(self.scene, self.train)
+        return _Told(self.scene, self.train, self.odd)
 
     @cached_property
     def _known(self) -> dict[str, Points]:
@@ -123,11 +127,13 @@ class _Seen:
 class _Told(_Seen):
     """The recorded strikes, with their outcomes in the contact's frame and in that of the approach."""
 
-    def __init__(self, scene: StrikeScene, impacts: Impacts) -> None:
+    def __init__(self, scene: StrikeScene, impacts: Impacts, odd: Sequence[str] = ()) -> None:
         super().__init__(scene, impacts.strikes)
         self.local = to_local(scene, self.frames, impacts.post)
         self.ahead = np.einsum("nij,nj->ni", self.axes, self.local)
         self.measured = measured_variance(scene, self.frames, impacts).reshape(-1, 3)
+        self.fits = ~np.isin(impacts.names, odd)
+        self.measured[~self.fits] = UNREAD
 
 
 def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Points]:
@@ -175,11 +181,34 @@ def adapt(
         members = plausible_members(base, told.frames, told.local, fixed=own, seed=seed)
         explanations.append(Explanation(base, members))
     hypotheses = hypotheses_for(tuple(e.base.teacher for e in explanations))
-    means, spreads = _left_out(hypotheses, explanations, told, seed)
-    weights = weigh(hypotheses, np.array([log_density(told.local - m, s) for m, s in zip(means, spreads, strict=True)]))
-    mean, spread = combined(weights[:, None], means, spreads)
-    wider = stretch(told.local - mean, spread)
-    return AdaptedModel(tuple(bases), tuple(explanations), hypotheses, weights, wider, impacts)
+    weights, wider, odd = _weighed(hypotheses, explanations, scene, impacts, seed)
+    return AdaptedModel(tuple(bases), tuple(explanations), hypotheses, weights, wider, impacts, odd)
+
+
+def _weighed(
+    hypotheses: Sequence[Hypothesis],
+    explanations: Sequence[Explanation],
+    scene: StrikeScene,
+    impacts: Impacts,
+    seed: int,
+) -> tuple[Array, float, tuple[str, ...]]:
+    """Weights [H] of the hypotheses, the factor on their variances, and the strikes that do not fit the others.
+
+    The oddest strike goes first: as long as it is learned from, it makes others look odd.
+    """
+    odd: tuple[str, ...] = ()
+    while True:
+        told = _Told(scene, impacts, odd)
+        means, spreads = _left_out(hypotheses, explanations, told, seed)
+        fits = told.fits
+        away = (told.local - means)[:, fits]
+        weights = weigh(hypotheses, np.array([log_density(d, s[fits]) for d, s in zip(away, spreads, strict=True)]))
+        mean, spread = combined(weights[:, None], means[:, fits], spreads[:, fits])
+        off = told.local[fits] - mean
+        square = np.einsum("ni,nij,nj->n", off, np.linalg.inv(spread), off)
+        if square.max() < ODD or len(odd) >= int(MOST_ODD * len(impacts)):
+            return weights, stretch(off, spread), odd
+        odd = (*odd, impacts.names[int(np.flatnonzero(fits)[np.argmax(square)])])
 
 
 def _left_out(
@@ -195,7 +224,7 @@ def _left_out(
         points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
             own = said[e.base.teacher]
-            misfit = ((own[:, left] - told.local[left]) ** 2).sum((1, 2))
+            misfit = misfits(own[:, left], told.local[left])
             points[e.base.teacher] = points_of(own, e.members.without(misfit), told.columns)
         asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):

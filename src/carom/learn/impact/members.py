@@ -26,6 +26,9 @@ DISCREPANCY = 0.06  #: smallest misfit, as a share of the approach speed, that a
 KEPT = 256  #: members kept: those with the greatest weights
 DEFENSIVE = 0.15  #: share of each round drawn over the whole range, so that no explanation is lost early
 INFLATION = 1.5  #: widening of the population between rounds
+STRAY = (
+    0.3  #: misfit of a strike, as a share of the approach speed, beyond which more of it is hardly blamed on members
+)
 MOST = 50.0  #: [nat] by which a member's weight may grow where a strike is left out
 
 
@@ -75,13 +78,19 @@ def plausible_members(base: Teacher, frames: Frames, local: Array, *, fixed: Map
         for i, p in enumerate(parameters):
             if p.name in fixed:
                 values[:, i] = _known_values(fixed[p.name], unit[:, i], p)
-        misfit = ((outcomes(base, frames, values) - local) ** 2).sum((1, 2))
+        misfit = misfits(outcomes(base, frames, values), local)
         weights, sharpness = _temper(misfit, log_density, limit)
         if sharpness >= limit or turn == ROUNDS - 1:
             break
         unit, log_density = _draw_again(unit, weights, rng)
     keep = np.argsort(-weights)[:KEPT]
     return Members(values[keep], weights[keep] / weights[keep].sum(), sharpness)
+
+
+def misfits(said: Array, local: Array) -> Array:
+    """Squared misfit [M] of what members say [M, N, 3]. One strike that was read wrongly cannot outweigh the others."""
+    square = ((said - local) ** 2).sum(-1)
+    return np.asarray((square / (1 + square / STRAY**2)).sum(-1))
 
 
 def _known_values(known: Known, unit: Array, parameter: Parameter) -> Array:
