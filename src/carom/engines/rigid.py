@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 from carom.scenes.strike import StrikeScene
 from carom.state import Array
 
+BLOWS = 4  #: of the ends of a flat face, in turn: later ones change nothing that could be measured
+
 
 def rigid_outcomes(
     scene: StrikeScene,
@@ -28,16 +30,27 @@ def rigid_outcomes(
     restitution: ArrayLike,
     friction: ArrayLike,
     striker_mass: ArrayLike | None = None,
+    face: ArrayLike | None = None,
 ) -> Array:
     """Change of the target's velocity (t, n, k*spin) [N, 3] [m/s] for contacts at `lever` [N, 2] from its mass centre.
 
-    `velocity` [N, 2] is the striker's against the target along t and n [m/s].
+    `velocity` [N, 2] is the striker's against the target along t and n [m/s]. `face` [N] [m] leads along t from the
+    middle of a flat face to the end that meets the target first. A blow of one end makes the target turn towards the
+    other, so both may strike, in turn.
     """
     k, m = scene.gyration_radius, scene.mass
-    heavy = scene.striker_mass if striker_mass is None else striker_mass
-    inverse = inverse_mass_at(lever, mass=m, inertia=m * k * k, striker_mass=heavy)
-    j_t, j_n = routh_impulse(-velocity, inverse, friction=friction, restitution=restitution).T
-    return np.column_stack([j_t / m, j_n / m, (lever[:, 0] * j_n - lever[:, 1] * j_t) / (m * k)])
+    heavy = np.asarray(scene.striker_mass if striker_mass is None else striker_mass, dtype=np.float64)
+    change, striker = np.zeros((len(lever), 3)), np.array(velocity, dtype=np.float64)
+    for blow in range(1 if face is None else BLOWS):
+        arm = lever if face is None else lever + np.stack([(-1) ** blow * np.asarray(face), 0 * lever[:, 1]], axis=-1)
+        spin = change[:, 2] / k
+        at_contact = change[:, :2] + np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)
+        inverse = inverse_mass_at(arm, mass=m, inertia=m * k * k, striker_mass=heavy)
+        impulse = routh_impulse(at_contact - striker, inverse, friction=friction, restitution=restitution)
+        j_t, j_n = impulse.T
+        change = change + np.column_stack([j_t / m, j_n / m, (arm[:, 0] * j_n - arm[:, 1] * j_t) / (m * k)])
+        striker = striker - impulse / heavy.reshape(-1, 1)
+    return change
 
 
 def inverse_mass_at(lever: Array, *, mass: float, inertia: float, striker_mass: ArrayLike) -> Array:
