@@ -184,8 +184,8 @@ class StrikeEngine(ABC):
     def scene(self) -> StrikeScene: ...
 
     @abstractmethod
-    def validate(self, scene: Scene) -> Validation:
-        """See `Engine`."""
+    def judged(self, scene: StrikeScene) -> Validation:
+        """Name what this engine would ignore in a strike scene, or cannot do."""
 
     @abstractmethod
     def rolled(self, initial: Strikes, times: Array, orders: Array | None, values: Mapping[str, Array]) -> Rollout:
@@ -199,6 +199,12 @@ class StrikeEngine(ABC):
     def takes(self) -> tuple[str, ...]:
         """Names of the parameters that may be given for each row."""
         return ()
+
+    def validate(self, scene: Scene) -> Validation:
+        """See `Engine`."""
+        if isinstance(scene, StrikeScene):
+            return self.judged(scene)
+        return Validation(cannot=(f"scene '{scene.name}' has no striker and no target: engines of strikes need both",))
 
     def rollout(
         self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
@@ -245,9 +251,10 @@ class StrikeEngine(ABC):
         return with_failed(self.rolled(good, times, orders, values), bad)
 
 
-def not_a_strike(scene: Scene) -> Validation:
-    """Why an engine of strikes cannot run a scene."""
-    return Validation(cannot=(f"scene '{scene.name}' has no striker and no target: engines of strikes need both",))
+def unknown_to_mujoco(scene: StrikeScene) -> tuple[str, ...]:
+    """What a scene leaves unknown that only the analytic teacher knows, in words."""
+    own = {p.name for p in scene.parameters("mujoco")}
+    return tuple(f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own)
 
 
 def _nothing(times: Array) -> Rollout:

@@ -20,12 +20,11 @@ from carom.engines.contact_frames import SPEED_SCALE
 from carom.engines.contract import REST_SPEED, AimedStrikes, Rollout, Validation, no_derivatives
 from carom.engines.mujoco.collide import FAILED, Collider
 from carom.engines.mujoco.strikes import MujocoSimulator
-from carom.engines.planar import Stepping, StrikeEngine, joined, not_a_strike, taken
+from carom.engines.planar import Stepping, StrikeEngine, joined, taken
 from carom.engines.slider import CHUNK, at_times
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.stepped import Stepped
 from carom.learn.impact.student import Perturbed, Student
-from carom.scenes.scene import Scene
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Status, Strikes, rotate
 
@@ -56,10 +55,8 @@ class HybridSimulator(StrikeEngine):
     def scene(self) -> StrikeScene:
         return self.impact.scene
 
-    def validate(self, scene: Scene) -> Validation:
+    def judged(self, scene: StrikeScene) -> Validation:
         """The learned impact belongs to one scene."""
-        if not isinstance(scene, StrikeScene):
-            return not_a_strike(scene)
         if scene.signature() != self.scene.signature():
             return Validation(cannot=(f"its impact model was made for scene '{self.scene.name}', not '{scene.name}'",))
         return self.engine.validate(scene) if self.sliding == "mujoco" else Validation()

@@ -22,11 +22,10 @@ from carom.engines.mjx.load import float64, load, put
 from carom.engines.mjx.strike_program import Fixed, Row, program, seen_of
 from carom.engines.mujoco.collide import Collider
 from carom.engines.over import STEADY_STEPS
-from carom.engines.planar import Stepping, StrikeEngine, joined, not_a_strike
+from carom.engines.planar import Stepping, StrikeEngine, joined, unknown_to_mujoco
 from carom.engines.strike_frames import between
 from carom.engines.strike_states import at_point, put_strikes, turned
 from carom.scenes.mjcf import strike_spec
-from carom.scenes.scene import Scene
 from carom.scenes.simplify import simplified
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Status, Strikes
@@ -73,12 +72,9 @@ class MjxSimulator(StrikeEngine):
     def scene(self) -> StrikeScene:
         return self._scene
 
-    def validate(self, scene: Scene) -> Validation:
+    def judged(self, scene: StrikeScene) -> Validation:
         """Name what only the analytic teacher knows, and where MJX's contacts are not MuJoCo's."""
-        if not isinstance(scene, StrikeScene):
-            return not_a_strike(scene)
-        own = {p.name for p in scene.parameters("mujoco")}
-        ignored = [f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own]
+        ignored = list(unknown_to_mujoco(scene))
         if self.pyramidal:
             ignored.append("elliptic friction cones: pyramids in their place")
         try:

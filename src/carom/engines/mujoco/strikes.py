@@ -16,8 +16,7 @@ from carom.engines.contract import Rollout, Validation
 from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.mujoco.collide import Collider
 from carom.engines.mujoco.strike_run import Answer, MujocoStrikes
-from carom.engines.planar import StrikeEngine, joined, not_a_strike
-from carom.scenes.scene import Scene
+from carom.engines.planar import StrikeEngine, joined, unknown_to_mujoco
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Status, Strikes
 
@@ -52,12 +51,9 @@ class MujocoSimulator(StrikeEngine):
     def scene(self) -> StrikeScene:
         return self._scene
 
-    def validate(self, scene: Scene) -> Validation:
+    def judged(self, scene: StrikeScene) -> Validation:
         """MuJoCo leaves out what only the analytic teacher knows."""
-        if not isinstance(scene, StrikeScene):
-            return not_a_strike(scene)
-        own = {p.name for p in scene.parameters("mujoco")}
-        return Validation(tuple(f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own))
+        return Validation(unknown_to_mujoco(scene))
 
     @property
     def takes(self) -> tuple[str, ...]:
