@@ -81,7 +81,7 @@ def motion_of(scene: StrikeScene, rollout: Rollout, posture: Array) -> Motion:
 
 def _arm(scene: StrikeScene, pose: Array) -> Array:
     """From the target's frame to its declared centre of mass, world [N, 2] [m]."""
-    return rotate(np.broadcast_to(scene.target.planar_com, (len(pose), 2)), pose[:, 2])
+    return rotate(scene.target.planar_com, pose[:, 2])
 
 
 class Stepping(Protocol):
@@ -135,11 +135,8 @@ class StrikeRun:
         if self._fresh:
             rolled = self._roll_out(self._start, duration, controls, frames=frames)
             still = np.zeros_like(self._start.striker_velocity)
-            target, going, striker = (
-                rolled.target_pose[:, -1],
-                rolled.target_velocity[:, -1],
-                rolled.striker_pose[:, -1],
-            )
+            paths = (rolled.target_pose, rolled.target_velocity, rolled.striker_pose)
+            target, going, striker = (path[:, -1] for path in paths)
             self._end = Strikes(target, going, striker, still, self._start.posture), rolled.status
             self._fresh = False
             return motion_of(self.scene, rolled, self._start.posture)
@@ -177,11 +174,8 @@ class StrikeRun:
 class StrikeEngine(ABC):
     """What all engines of strikes share: checks at the door, rows without numbers, the way in as an `Engine`."""
 
+    scene: StrikeScene
     values: Mapping[str, float] = MappingProxyType({})  #: that it was made with, by name
-
-    @property
-    @abstractmethod
-    def scene(self) -> StrikeScene: ...
 
     @abstractmethod
     def judged(self, scene: StrikeScene) -> Validation:

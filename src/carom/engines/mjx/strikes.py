@@ -55,7 +55,7 @@ class MjxSimulator(StrikeEngine):
     ) -> None:
         self._jax, self._mjx = load()
         self.corners, self.pyramidal = corners, pyramidal
-        self._scene, self._simple = scene, _reduced(scene, corners)
+        self.scene, self._simple = scene, _reduced(scene, corners)
         parameters = scene.parameters("mujoco")
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         known = Collider(self._simple, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
@@ -67,10 +67,6 @@ class MjxSimulator(StrikeEngine):
             if not pyramidal:
                 self.model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
             self._block = program(self._jax, self._mjx, self.model, scene)
-
-    @property
-    def scene(self) -> StrikeScene:
-        return self._scene
 
     def judged(self, scene: StrikeScene) -> Validation:
         """Name what only the analytic teacher knows, and where MJX's contacts are not MuJoCo's."""
@@ -108,7 +104,7 @@ class MjxSimulator(StrikeEngine):
         ends = np.ceil(times[:, -1] / step - 1e-9).astype(np.int64)
         fixed, now = self._start(initial[rows], ends[rows], led=orders is not None)
         kept = np.zeros((*times.shape, 9))
-        before = seen_of(fixed, now, self._scene)
+        before = seen_of(fixed, now, self.scene)
         _keep(kept, times, before[:, None], 0.0, step)
         with float64(self._jax):
             for done in range(0, int(ends.max()), BLOCK):
@@ -123,7 +119,7 @@ class MjxSimulator(StrikeEngine):
 
     def _start(self, initial: Strikes, ends: NDArray[np.int64], *, led: bool) -> tuple[Fixed, Row]:
         """States of MuJoCo, and what is remembered, before the first step."""
-        count, scene = len(initial), self._scene
+        count, scene = len(initial), self.scene
         qpos, qvel = np.tile(self.model.qpos0, (count, 1)), np.zeros((count, self.model.nv))
         arm = put_strikes(scene, initial, {k: np.full(count, v) for k, v in self.values.items()}, qpos, qvel)
         speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)

@@ -265,15 +265,5 @@ class MujocoStrikes:
         pose, velocity, striker = np.split(self.frames.kept, 3, axis=-1)
         self.status[~np.isfinite(pose).all(axis=(1, 2))] = Status.FAILED
         pose[self.status == Status.FAILED] = np.nan
-        return Rollout(
-            self.times,
-            pose,
-            velocity,
-            striker,
-            self.status,
-            self.contact_time,
-            self.post,
-            self.impacts,
-            self.from_engine,
-            self.guarded,
-        )
+        counts = self.impacts, self.from_engine, self.guarded
+        return Rollout(self.times, pose, velocity, striker, self.status, self.contact_time, self.post, *counts)

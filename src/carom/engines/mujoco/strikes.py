@@ -35,7 +35,7 @@ class MujocoSimulator(StrikeEngine):
         threads: int = 0,
         answer: Answer | None = None,
     ) -> None:
-        self._scene, self.threads, self.answer = scene, threads, answer
+        self.scene, self.threads, self.answer = scene, threads, answer
         parameters = scene.parameters("mujoco")
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         self.model = Collider(scene, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
@@ -46,10 +46,6 @@ class MujocoSimulator(StrikeEngine):
         other = object.__new__(MujocoSimulator)
         other.__dict__.update(self.__dict__, batch=ModelBatch(self.model, threads=self.threads))  # compiled once
         return other
-
-    @property
-    def scene(self) -> StrikeScene:
-        return self._scene
 
     def judged(self, scene: StrikeScene) -> Validation:
         """MuJoCo leaves out what only the analytic teacher knows."""
