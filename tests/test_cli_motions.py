@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import mujoco
 import pytest
-from free_recordings import TRUTH, tosses_folder
+from free_recordings import TRUTH, flights, tosses_folder
 
 from carom.cli import main
 from carom.identify.tosses import search as motion_search
 from carom.identify.tosses.search import Budget
+from carom.recordings import read, write
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,18 @@ def test_a_table_is_printed_with_units_intervals_and_errors(carom, folder):
     assert code == 0, err
     for words in ("cma", "90 % interval", "m/s^2", "3 unseen recordings", "restitution", "given"):
         assert words in said, words
+
+
+def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, tmp_path):
+    recordings = read(folder)
+    both = replace(recordings, trajectories=flights(recordings, 2) + recordings.trajectories[2:5])
+    write(tmp_path / "both", both)
+    asked = ("identify", tmp_path / "both", "--parameters", "friction", "--fix", "stiffness=12000", "--threads", 1)
+    code, said, err = carom(*asked, "--out", tmp_path / "out")
+    assert code == 0, err
+    assert "toss_00.csv and others of its bodies were passed over: nothing to identify" in " ".join(err.split())
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["toss_02"]
+    assert "friction" in said
 
 
 @pytest.mark.parametrize(

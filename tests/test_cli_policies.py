@@ -88,6 +88,7 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         (("rollout", "POLICY", "--routes", "7"), "expected one of 1, 2, 3 or a file"),
         (("rollout", "POLICY", "--routes", "1", "gone.yaml"), "gone.yaml"),
         (("rollout", "nowhere"), "nowhere"),
+        (("rollout", "POLICY", "--threads", "2"), "--threads is for models; stand-in nylon-low has no use for it"),
         (("rollout", "POLICY", "2"), "routes follow --routes"),
         (("rollout", "POLICY", "--animation", "trials.mp4"), "expected a name that ends in .gif"),
         (("rollout", "POLICY", "--trials", "1000000000"), "expected 1 to 100000"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from carom.bench import simulated_tosses
 from carom.bench.simulated_tosses import RATE, Tossed, starts_of_tosses
-from carom.recordings import write
+from carom.recordings import Recordings, Trajectory, write
 
-__all__ = ["RATE", "TRUTH", "starts_of_tosses", "toss", "tosses_folder"]
+__all__ = ["RATE", "TRUTH", "flights", "starts_of_tosses", "toss", "tosses_folder"]
 
 TRUTH = {
     "friction": 0.25,
@@ -32,3 +35,15 @@ def tosses_folder(folder: Path, count: int, *, seed: int, truth: dict[str, float
     """The same as a folder on disk."""
     write(folder, toss(folder, count, seed=seed, truth=truth).recordings)
     return folder
+
+
+def flights(recordings: Recordings, count: int) -> tuple[Trajectory, ...]:
+    """As many recordings of a heavier cube that only flies: nothing in them depends on a contact."""
+    heavy = replace(recordings.trajectories[0].bodies["cube"], mass=1.0)
+    made = []
+    for trajectory in recordings.trajectories[:count]:
+        time = trajectory.time
+        flight = {"cube": np.column_stack([0.3 * time, 0.1 * time, 3.0 - 0.5 * 9.81 * time**2])}
+        turn = {"cube": np.tile([1.0, 0.0, 0.0, 0.0], (len(time), 1))}
+        made.append(replace(trajectory, bodies={"cube": heavy}, position_world=flight, quaternion_world=turn))
+    return tuple(made)

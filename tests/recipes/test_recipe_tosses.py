@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
-from free_recordings import TRUTH, toss
+from free_recordings import TRUTH, flights, toss
 
 from carom.core.errors import CaromError
 from carom.identify.result import read as read_parameters
@@ -31,8 +31,8 @@ def recordings():
 def calibrated(recordings):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(motion_search, "Budget", lambda: Budget(first=3, sides=8, last=4, population=8))
-        (found,) = identify_free(recordings, options=FreeOptions(NAMES, CONTACT, fit=4), threads=1, seed=2)
-    return found
+        found, _ = identify_free(recordings, options=FreeOptions(NAMES, CONTACT, fit=4), threads=1, seed=2)
+    return found[0]
 
 
 def test_what_the_fit_does_not_use_tests_it(calibrated, recordings):
@@ -83,7 +83,7 @@ def test_groups_of_other_bodies_are_identified_apart(recordings, monkeypatch):
     other = tuple(replace(t, bodies={"cube": heavy}) for t in recordings.trajectories[:2])
     seen = []
     both = replace(recordings, trajectories=other + recordings.trajectories[2:5])
-    found = identify_free(
+    found, skipped = identify_free(
         both,
         options=FreeOptions(("friction",), CONTACT),
         threads=1,
@@ -92,7 +92,21 @@ def test_groups_of_other_bodies_are_identified_apart(recordings, monkeypatch):
     assert [len(c.trained) for c in found] == [2, 3]
     assert [c.trained.scene.bodies[0].mass for c in found] == [1.0, 0.37]
     assert all(c.tested is None for c in found)
+    assert not skipped
     assert set(seen) == {"identify: cma, toss_00.csv", "identify: cma, toss_02.csv"}
+
+
+def test_a_group_that_shows_nothing_is_named_and_the_others_are_kept(recordings, monkeypatch):
+    monkeypatch.setattr(motion_search, "Budget", lambda: Budget(first=1, sides=2, last=1, population=6))
+    flying, options = flights(recordings, 2), FreeOptions(("friction",), CONTACT)
+    both = replace(recordings, trajectories=flying + recordings.trajectories[2:5])
+    found, skipped = identify_free(both, options=options, threads=1)
+    assert [c.trained.scene.bodies[0].mass for c in found] == [0.37]
+    ((name, reason),) = skipped
+    assert name == "toss_00.csv"
+    assert "friction" in reason
+    with pytest.raises(CaromError, match="friction"):  # nothing is left
+        identify_free(replace(recordings, trajectories=flying), options=options, threads=1)
 
 
 def test_wrong_requests_are_refused(recordings):

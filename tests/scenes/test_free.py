@@ -5,6 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
+from mujoco.batch import Batch
 
 from carom.core.errors import SceneError
 from carom.scenes.free import LONGEST_STEP, FreeScene, calibrated, cubes_scene, free_spec, timestep, toss_scene
@@ -103,3 +104,16 @@ def test_bodies_of_a_planar_scene_move_in_three_ways_only():
     assert model.nv == 3
     assert not model.opt.gravity.any()
     assert mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, "ground") == -1
+
+
+def test_rounded_edges_are_of_boxes_alone():
+    box, ball = Shape("box", size=(0.1, 0.1, 0.1)), Shape("sphere", radius=0.05)
+    scene = FreeScene("both", (Body("cube", "target", box, mass=1.0), Body("ball", "target", ball, mass=1.0)))
+    written = scene.spec_with({"edge_radius": 0.003}).compile()
+    batch = Batch(scene.spec(parameters=("edge_radius",)).compile(), 2, 1)
+    scene.write(batch, {"edge_radius": np.array([0.003, 0.0])})
+    expected = {"ground-cube": 0.003, "ground-ball": 0.0, "cube-ball": 0.003}  # a ball has no edges to be kept off by
+    assert {written.pair(i).name: written.pair_margin[i] for i in range(written.npair)} == expected
+    np.testing.assert_array_equal(batch.expand("pair_margin")[0], written.pair_margin)
+    np.testing.assert_array_equal(batch.expand("pair_margin")[1], 0.0)
+    np.testing.assert_allclose(batch.expand("geom_size")[0], written.geom_size, rtol=1e-12)

@@ -10,7 +10,8 @@ import pytest
 import trimesh
 
 from carom.core.errors import SceneError
-from carom.scenes.shapes import Body, Shape, check_convex, polygon_properties
+from carom.scenes.outline import check_convex
+from carom.scenes.shapes import Body, Shape, polygon_properties
 from carom.scenes.solids import stretched
 
 R = 0.05

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
 from carom.engines.contract import Simulator, Status
@@ -25,32 +24,29 @@ class Ends:
     pose: Array  #: [N, 3] x, y, yaw of the target's frame: where it rested, or where it was at the record's end
     time: Array  #: [N] after first motion, until something else moves it or the record ends [s]
     last_pose: Array  #: [N, 3] at the record's last sample, whatever has happened to the target by then
-    moved_again: NDArray[np.bool_]  #: [N] whether something else moved it after it had come to rest
 
 
 def recorded_ends(recordings: Recordings, impacts: Impacts) -> Ends:
     """The ends of the motions that these impacts began, in their order."""
     by_name = {t.name: t for t in recordings.trajectories}
-    pose, time, last, again = [], [], [], []
+    pose, time, last = [], [], []
     for name in impacts.names:
         trajectory = by_name[name]
         strike, reason = first_strike(trajectory)
         if strike is None:
             raise CaromError(f"{name}: {reason}")
-        until, rest = undisturbed_until(trajectory, strike), resting_pose(trajectory, strike)
-        final, seen = last_seen(trajectory, strike.target)
+        rest = resting_pose(trajectory, strike)
+        final = last_seen(trajectory, strike.target)
         pose.append(final if rest is None else rest)
-        time.append(until - strike.time)
+        time.append(undisturbed_until(trajectory, strike) - strike.time)
         last.append(final)
-        again.append(until < seen - 0.02)
-    return Ends(np.array(pose), np.array(time), np.array(last), np.array(again, dtype=bool))
+    return Ends(np.array(pose), np.array(time), np.array(last))
 
 
-def last_seen(trajectory: Trajectory, body: str) -> tuple[Array, float]:
-    """x, y, yaw of a body's frame [3] at its last sample that was tracked, and when that was [s]."""
+def last_seen(trajectory: Trajectory, body: str) -> Array:
+    """x, y, yaw of a body's frame [3] at its last sample that was tracked."""
     frame = np.column_stack([trajectory.position_world[body][:, :2], trajectory.yaw(body)])
-    index = int(np.flatnonzero(np.isfinite(frame).all(axis=1))[-1])
-    return frame[index], float(trajectory.time[index])
+    return np.asarray(frame[np.flatnonzero(np.isfinite(frame).all(axis=1))[-1]])
 
 
 def final_rest(trajectory: Trajectory, strike: Impact) -> Array:
@@ -62,7 +58,7 @@ def final_rest(trajectory: Trajectory, strike: Impact) -> Array:
     ago = undisturbed_until(trajectory, strike) - trajectory.time
     late = samples[measured_rows(samples) & (ago >= 0.02) & (ago <= 0.12)]
     if resting_pose(trajectory, strike) is None or len(late) < 3:
-        return last_seen(trajectory, strike.target)[0]
+        return last_seen(trajectory, strike.target)
     return np.asarray(np.median(late, axis=0))
 
 

@@ -20,6 +20,10 @@ class SceneError(CaromError):
     """A scene description is wrong, or asks for something that cannot be simulated."""
 
 
+class UninformativeError(CaromError):
+    """Recordings show nothing of what is looked for; others beside them may."""
+
+
 class ModelError(CaromError):
     """A saved model is damaged, or is used with a scene or units that it was not made for."""
 

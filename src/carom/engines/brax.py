@@ -69,8 +69,6 @@ _MOST_PROGRAMS = 6
 
 def load(pipeline: str) -> tuple[Any, Any, Any]:
     """jax, Brax's reader of MuJoCo models, and one pipeline; or what to install. MJX's greeting on stdout is lost."""
-    if pipeline not in PIPELINES:
-        raise CaromError(unknown_name("Brax pipeline", pipeline, PIPELINES))
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -282,16 +280,11 @@ def _compile(
 
 def _written(jnp: Any, system: Any, pairs: Sequence[str], value: Mapping[str, Any]) -> Any:
     """The system with one row's parameters."""
-    if "elasticity" in value:  # Brax takes the mean of both geoms'
-        return _written(
-            jnp,
-            system.replace(elasticity=jnp.zeros_like(system.elasticity) + value["elasticity"]),
-            pairs,
-            {name: v for name, v in value.items() if name != "elasticity"},
-        )
     for name, v in value.items():
-        write = PARAMETERS[name].write
-        system = system if write is None else write.into_mjx(system, pairs, v)
+        if name == "elasticity":  # Brax takes the mean of both geoms'
+            system = system.replace(elasticity=jnp.zeros_like(system.elasticity) + v)
+        elif (write := PARAMETERS[name].write) is not None:
+            system = write.into_mjx(system, pairs, v)
     return system
 
 

@@ -81,7 +81,7 @@ def motion_of(scene: StrikeScene, rollout: Rollout, posture: Array) -> Motion:
 
 def _arm(scene: StrikeScene, pose: Array) -> Array:
     """From the target's frame to its declared centre of mass, world [N, 2] [m]."""
-    return rotate(np.broadcast_to(scene.target.planar_com, (len(pose), 2)), pose[:, 2])
+    return rotate(scene.target.planar_com, pose[:, 2])
 
 
 class Stepping(Protocol):
@@ -135,11 +135,8 @@ class StrikeRun:
         if self._fresh:
             rolled = self._roll_out(self._start, duration, controls, frames=frames)
             still = np.zeros_like(self._start.striker_velocity)
-            target, going, striker = (
-                rolled.target_pose[:, -1],
-                rolled.target_velocity[:, -1],
-                rolled.striker_pose[:, -1],
-            )
+            paths = (rolled.target_pose, rolled.target_velocity, rolled.striker_pose)
+            target, going, striker = (path[:, -1] for path in paths)
             self._end = Strikes(target, going, striker, still, self._start.posture), rolled.status
             self._fresh = False
             return motion_of(self.scene, rolled, self._start.posture)
@@ -177,15 +174,12 @@ class StrikeRun:
 class StrikeEngine(ABC):
     """What all engines of strikes share: checks at the door, rows without numbers, the way in as an `Engine`."""
 
+    scene: StrikeScene
     values: Mapping[str, float] = MappingProxyType({})  #: that it was made with, by name
 
-    @property
     @abstractmethod
-    def scene(self) -> StrikeScene: ...
-
-    @abstractmethod
-    def validate(self, scene: Scene) -> Validation:
-        """See `Engine`."""
+    def judged(self, scene: StrikeScene) -> Validation:
+        """Name what this engine would ignore in a strike scene, or cannot do."""
 
     @abstractmethod
     def rolled(self, initial: Strikes, times: Array, orders: Array | None, values: Mapping[str, Array]) -> Rollout:
@@ -199,6 +193,12 @@ class StrikeEngine(ABC):
     def takes(self) -> tuple[str, ...]:
         """Names of the parameters that may be given for each row."""
         return ()
+
+    def validate(self, scene: Scene) -> Validation:
+        """See `Engine`."""
+        if isinstance(scene, StrikeScene):
+            return self.judged(scene)
+        return Validation(cannot=(f"scene '{scene.name}' has no striker and no target: engines of strikes need both",))
 
     def rollout(
         self, initial: Strikes, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2
@@ -245,9 +245,10 @@ class StrikeEngine(ABC):
         return with_failed(self.rolled(good, times, orders, values), bad)
 
 
-def not_a_strike(scene: Scene) -> Validation:
-    """Why an engine of strikes cannot run a scene."""
-    return Validation(cannot=(f"scene '{scene.name}' has no striker and no target: engines of strikes need both",))
+def unknown_to_mujoco(scene: StrikeScene) -> tuple[str, ...]:
+    """What a scene leaves unknown that only the analytic teacher knows, in words."""
+    own = {p.name for p in scene.parameters("mujoco")}
+    return tuple(f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own)
 
 
 def _nothing(times: Array) -> Rollout:

@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.mjcf import body_from_model
 from carom.scenes.shapes import Body
 from carom.scenes.strike import StrikeScene
+from carom.state import Array
 
 AGREE = 0.02  #: share by which a user's bodies may differ from the scene's: a measured size, not another body
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Where target and striker are in a compiled model."""
+
+    target: int
+    striker: int
+    dof: int  #: first of the target's six
+    pairs: NDArray[np.int64]  #: contact pairs between the two
+    side: NDArray[np.int64]  #: [ngeom + 1] 1 for the target's geoms, 2 for the striker's; last: "no geom", which is -1
+    margin: Array  #: of each pair when it pushes [m]
+    gap: Array  #: [m]
+    reach: float  #: [m] distance from which on contacts are seen
+    com: Array  #: [3] the target's declared centre of mass in its frame, at the height that the model gives it [m]
+    shape: tuple[int, int]  #: npair and ngeom, to refuse other models
+
+
+def attached(spec: mujoco.MjSpec, scene: StrikeScene, target: str, striker: str) -> tuple[mujoco.MjModel, Pair]:
+    """A copy of the spec with all contacts between the two bodies declared, compiled; and where they are in it."""
+    spec = spec.copy()
+    check_bodies(compiled(spec), scene, target, striker)
+    declare_pairs(spec, target, striker)
+    model = compiled(spec)
+    ids = (int(model.body(target).id), int(model.body(striker).id))
+    geoms = np.column_stack([model.pair_geom1, model.pair_geom2])
+    pairs = np.flatnonzero((np.sort(model.geom_bodyid[geoms]) == sorted(ids)).all(axis=-1))
+    if not len(pairs):
+        raise SceneError(
+            f"nothing of body '{striker}' collides with body '{target}': give their geoms matching "
+            "contype and conaffinity, or add a <pair>"
+        )
+    side = np.zeros(model.ngeom + 1, dtype=np.int64)
+    for role, body in enumerate(ids, start=1):
+        side[:-1][model.geom_bodyid == body] = role
+    # two steps ahead at the fastest strike that the scene knows: one to see it, one to spare
+    reach = 2 * 1.1 * scene.speed[1] * model.opt.timestep + 1e-3
+    margin, gap = model.pair_margin[pairs].copy(), model.pair_gap[pairs].copy()
+    dof, shape = int(model.body_dofadr[ids[0]]), (model.npair, model.ngeom)
+    com = np.array([*scene.target.planar_com, model.body_ipos[ids[0], 2]])
+    return model, Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, com, shape)
 
 
 def compiled(spec: mujoco.MjSpec) -> mujoco.MjModel:

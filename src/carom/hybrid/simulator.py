@@ -20,12 +20,11 @@ from carom.engines.contact_frames import SPEED_SCALE
 from carom.engines.contract import REST_SPEED, AimedStrikes, Rollout, Validation, no_derivatives
 from carom.engines.mujoco.collide import FAILED, Collider
 from carom.engines.mujoco.strikes import MujocoSimulator
-from carom.engines.planar import Stepping, StrikeEngine, joined, not_a_strike, taken
+from carom.engines.planar import Stepping, StrikeEngine, joined, taken
 from carom.engines.slider import CHUNK, at_times
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.stepped import Stepped
 from carom.learn.impact.student import Perturbed, Student
-from carom.scenes.scene import Scene
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Status, Strikes, rotate
 
@@ -46,20 +45,14 @@ class HybridSimulator(StrikeEngine):
     ) -> None:
         if sliding not in SLIDING:
             raise SceneError(unknown_name("sliding", sliding, SLIDING))
-        self.impact, self.sliding, self.threads = impact, sliding, threads
+        self.scene, self.impact, self.sliding, self.threads = impact.scene, impact, sliding, threads
         own = {"ground_friction": impact.slider.friction, **(values or {})}
         self.engine = MujocoSimulator(
             impact.scene, own, threads=threads, answer=None if sliding == "slider" else impact
         )
 
-    @property
-    def scene(self) -> StrikeScene:
-        return self.impact.scene
-
-    def validate(self, scene: Scene) -> Validation:
+    def judged(self, scene: StrikeScene) -> Validation:
         """The learned impact belongs to one scene."""
-        if not isinstance(scene, StrikeScene):
-            return not_a_strike(scene)
         if scene.signature() != self.scene.signature():
             return Validation(cannot=(f"its impact model was made for scene '{self.scene.name}', not '{scene.name}'",))
         return self.engine.validate(scene) if self.sliding == "mujoco" else Validation()
@@ -137,16 +130,9 @@ class HybridSimulator(StrikeEngine):
         pose[hit[failed]] = np.nan
         before = np.minimum(times, np.where(np.isfinite(reached), reached, np.inf)[:, None])
         striker = initial.striker_pose[:, None] + before[..., None] * initial.striker_velocity[:, None]
-        return Rollout(
-            times,
-            pose,
-            velocity,
-            striker,
-            status,
-            _scattered(count, hit, reached[hit]),
-            _scattered(count, hit, post),
-            *(_counted(count, hit, flags) for flags in (np.ones(len(hit), bool), ~known, guarded)),
-        )
+        met, struck = _scattered(count, hit, reached[hit]), _scattered(count, hit, post)
+        counts = (_counted(count, hit, flags) for flags in (np.ones(len(hit), bool), ~known, guarded))
+        return Rollout(times, pose, velocity, striker, status, met, struck, *counts)
 
     def _own_contact(self, contact: Strikes, post: Array, rows: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
         """Outcomes of strikes outside what was learned, from MuJoCo's own contact, and whether that failed."""
@@ -167,11 +153,11 @@ class HybridSimulator(StrikeEngine):
             for low in range(0, len(pose), CHUNK):
                 rows = slice(low, low + CHUNK)
                 centre = pose[rows].copy()
-                centre[:, :2] += rotate(np.broadcast_to(com, (len(centre), 2)), centre[:, 2])
+                centre[:, :2] += rotate(com, centre[:, 2])
                 slide = slider.slide(torch.as_tensor(centre), torch.as_tensor(velocity[rows]))
                 p, v = at_times(slide, torch.as_tensor(since[rows]))
                 poses[rows], velocities[rows] = p.numpy(), v.numpy()
-        poses[..., :2] -= rotate(np.broadcast_to(com, (*since.shape, 2)), poses[..., 2])
+        poses[..., :2] -= rotate(com, poses[..., 2])
         velocities[since <= 0] = 0.0
         return poses, velocities
 

@@ -23,12 +23,11 @@ from typing import Literal
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
-from carom.core.errors import CaromError, SceneError
+from carom.core.errors import CaromError
 from carom.core.rotations import pitch_and_roll
 from carom.engines.contact_frames import contact_frames
-from carom.hybrid.attach import check_bodies, compiled, declare_pairs
+from carom.hybrid.attach import Pair, attached
 from carom.hybrid.guard import guard
 from carom.learn.impact.adapted_model import ImpactModel
 from carom.scenes.strike import StrikeScene
@@ -59,22 +58,6 @@ class ImpactEvent:
 
 
 @dataclass(frozen=True)
-class _Pair:
-    """Where target and striker are in a compiled model."""
-
-    target: int
-    striker: int
-    dof: int  #: first of the target's six
-    pairs: NDArray[np.int64]  #: contact pairs between the two
-    side: NDArray[np.int64]  #: [ngeom + 1] 1 for the target's geoms, 2 for the striker's; last: "no geom", which is -1
-    margin: Array  #: of each pair when it pushes [m]
-    gap: Array  #: [m]
-    reach: float  #: [m] distance from which on contacts are seen
-    com: Array  #: [3] the target's declared centre of mass in its frame, at the height that the model gives it [m]
-    shape: tuple[int, int]  #: npair and ngeom, to refuse other models
-
-
-@dataclass(frozen=True)
 class _Contact:
     """The contact that closes first."""
 
@@ -96,7 +79,7 @@ class HybridStep:
         self.impact_model = impact_model
         self.scene = scene
         self.log: list[ImpactEvent] = []  #: every meeting, oldest first; yours to clear
-        self._pair: _Pair | None = None
+        self._pair: Pair | None = None
         self._engine = False  # whether MuJoCo's own contact is on
         self._apart = 0.0  # [s] out of reach since it is on
         self._recent: list[float] = []  # [s] times of learned impacts
@@ -119,27 +102,7 @@ class HybridStep:
         Whatever pushes when MuJoCo's contact answers (friction, solref, margin) is as it was in `spec`, be it of the
         geoms or of a pair. Bodies that are not those of the scene are refused.
         """
-        spec = spec.copy()
-        check_bodies(compiled(spec), self.scene, target, striker)
-        declare_pairs(spec, target, striker)
-        model = compiled(spec)
-        ids = (int(model.body(target).id), int(model.body(striker).id))
-        geoms = np.column_stack([model.pair_geom1, model.pair_geom2])
-        pairs = np.flatnonzero((np.sort(model.geom_bodyid[geoms]) == sorted(ids)).all(axis=-1))
-        if not len(pairs):
-            raise SceneError(
-                f"nothing of body '{striker}' collides with body '{target}': give their geoms matching "
-                "contype and conaffinity, or add a <pair>"
-            )
-        side = np.zeros(model.ngeom + 1, dtype=np.int64)
-        for role, body in enumerate(ids, start=1):
-            side[:-1][model.geom_bodyid == body] = role
-        # two steps ahead at the fastest strike that the scene knows: one to see it, one to spare
-        reach = 2 * 1.1 * self.scene.speed[1] * model.opt.timestep + 1e-3
-        margin, gap = model.pair_margin[pairs].copy(), model.pair_gap[pairs].copy()
-        dof, shape = int(model.body_dofadr[ids[0]]), (model.npair, model.ngeom)
-        com = np.array([*self.scene.target.planar_com, model.body_ipos[ids[0], 2]])
-        self._pair = _Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, com, shape)
+        model, self._pair = attached(spec, self.scene, target, striker)
         self._reset(model, self._pair)
         return model
 
@@ -173,12 +136,12 @@ class HybridStep:
             data.time = start + step  # the parts' sum may differ in the last digit
         self._time = float(data.time)
 
-    def _reset(self, model: mujoco.MjModel, pair: _Pair) -> None:
+    def _reset(self, model: mujoco.MjModel, pair: Pair) -> None:
         """See contacts, and leave them to the learned model."""
         self._engine, self._apart, self._recent, self._time = False, 0.0, [], -np.inf
         model.pair_margin[pair.pairs], model.pair_gap[pair.pairs] = UNSEEN, pair.reach - UNSEEN
 
-    def _next_contact(self, model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> _Contact | None:
+    def _next_contact(self, model: mujoco.MjModel, data: mujoco.MjData, pair: Pair) -> _Contact | None:
         """The contact that closes first, if the learned model is in charge and one closes at all."""
         contact = data.contact
         near = np.flatnonzero(pair.side[contact.geom].sum(axis=-1) == 3)
@@ -203,7 +166,7 @@ class HybridStep:
         patch = gap <= gap[first] + 10 * TOUCH  # a flat face has several points
         return _Contact(float(wait[first]), point[patch].mean(axis=0), normal[first], float(closing[first]))
 
-    def _meet(self, model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, contact: _Contact) -> None:
+    def _meet(self, model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, contact: _Contact) -> None:
         """Give touching bodies their learned outcome, or to MuJoCo's contact."""
         time, strikes = float(data.time), _strikes(model, data, pair)
         pre, post = strikes.target_velocity[0], np.full(3, np.nan)
@@ -221,10 +184,10 @@ class HybridStep:
         impulse = _set_velocity(model, data, pair, allowed.post[0])
         self._check_inertia(_react(model, data, pair, contact.point, impulse))
         self._recent = [*self._recent[-1:], time]
-        event = ImpactEvent(time, contact.point, "learned", bool(allowed.corrected[0]), pre, allowed.post[0].copy())
-        self.log.append(event)
+        corrected, post = bool(allowed.corrected[0]), allowed.post[0].copy()
+        self.log.append(ImpactEvent(time, contact.point, "learned", corrected, pre, post))
 
-    def _refusal(self, data: mujoco.MjData, pair: _Pair, contact: _Contact, time: float) -> str:
+    def _refusal(self, data: mujoco.MjData, pair: Pair, contact: _Contact, time: float) -> str:
         """Why this is no impact that a planar model can know of; empty if it may be."""
         if abs(contact.normal[2]) > STEEP:
             return "hit from above or below"
@@ -267,7 +230,7 @@ def _velocity(model: mujoco.MjModel, data: mujoco.MjData, body: int, point: Arra
     return np.asarray(linear + np.cross(angular, point - data.xpos[body]))
 
 
-def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> Strikes:
+def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair) -> Strikes:
     """Both bodies as they touch, as one strike."""
 
     def pose(body: int) -> list[float]:
@@ -283,7 +246,7 @@ def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair) -> Strikes
     return Strikes(*(np.array([row]) for row in rows))
 
 
-def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, post: Array) -> Array:
+def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, post: Array) -> Array:
     """Give the target a planar velocity (of its declared centre of mass); returns the impulse that took [3] [N s]."""
     rotation = data.xmat[pair.target].reshape(3, 3)
     before, moved = _twist(model, data, pair.target)
@@ -296,7 +259,7 @@ def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, post:
     return np.asarray(model.body_subtreemass[pair.target] * gained)
 
 
-def _react(model: mujoco.MjModel, data: mujoco.MjData, pair: _Pair, point: Array, impulse: Array) -> float:
+def _react(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, point: Array, impulse: Array) -> float:
     """Push the striker with minus this impulse [3] [N s] at a point; returns its inverse mass along it [1/kg]."""
     jacobian, change = np.zeros((3, model.nv)), np.zeros((1, model.nv))
     mujoco.mj_jac(model, data, jacobian, None, point, pair.striker)

@@ -167,11 +167,11 @@ class Stepped:
         hold = self.hold[rows]
         self.hold[rows], time = np.maximum(hold - time, 0.0), np.maximum(time - hold, 0.0)
         com, pose = self.scene.target.planar_com, self.target[rows]
-        pose[:, :2] += rotate(np.broadcast_to(com, (len(rows), 2)), pose[:, 2])
+        pose[:, :2] += rotate(com, pose[:, 2])
         state = (torch.as_tensor(pose), torch.as_tensor(self.velocity[rows]), torch.as_tensor(time))
         with torch.no_grad():
             pose, self.velocity[rows] = (c.numpy() for c in self.owner.impact.slider.advance(*state))
-        pose[:, :2] -= rotate(np.broadcast_to(com, (len(rows), 2)), pose[:, 2])
+        pose[:, :2] -= rotate(com, pose[:, 2])
         self.target[rows] = pose
 
     def _keep(self, rows: NDArray[np.int64], start: float, end: float, before: list[Array]) -> None:
@@ -216,15 +216,5 @@ class Stepped:
     def _rollout(self) -> Rollout:
         pose, velocity, striker = self.kept
         status = self._ends(pose.reshape(len(pose), -1), velocity[:, -1])
-        return Rollout(
-            self.times,
-            pose,
-            velocity,
-            striker,
-            status,
-            self.contact_time,
-            self.post,
-            self.impacts,
-            self.from_engine,
-            self.guarded,
-        )
+        counts = self.impacts, self.from_engine, self.guarded
+        return Rollout(self.times, pose, velocity, striker, status, self.contact_time, self.post, *counts)

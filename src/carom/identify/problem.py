@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, UninformativeError, unknown_name
 from carom.scenes.parameters import Parameter, defaults, from_unit
 from carom.state import Array
 
@@ -106,5 +106,7 @@ def without_effect(names: Sequence[str], effect: Sequence[float] | Array, *, cha
     """Name and effect (share of the outcomes) of each parameter that moves nothing; raises if none moves anything."""
     dead = {name: float(e) for name, e in zip(names, effect, strict=True) if e < max(DEAD, chance)}
     if len(dead) == len(names):
-        raise CaromError(f"nothing to identify: none of these changes the outcome of these strikes: {', '.join(names)}")
+        raise UninformativeError(
+            f"nothing to identify: none of these changes the outcome of these strikes: {', '.join(names)}"
+        )
     return dead

@@ -15,7 +15,7 @@ from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
-from carom.recipes.tosses import Calibrated, FreeOptions, facts, identify_free, write_calibrated
+from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import Kind, kind_of
 
@@ -49,11 +49,13 @@ class IdentifyResult(Result):
     kind: Kind
     groups: tuple[Group, ...]
     files: tuple[Path, ...] = ()  #: that were written
+    skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing of what is looked for
 
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
         found = [group.identification.to_dict() for group in self.groups]
         if self.kind == "strikes":
             return found[0] | {"slides": dict(self.groups[0].facts)}
+        found += [{"recordings": name, "nothing_found": reason} for name, reason in self.skipped]
         return found if len(found) > 1 else found[0]
 
     def tables(self) -> Sequence[PrintedTable]:
@@ -70,7 +72,7 @@ class IdentifyResult(Result):
         return made
 
     def notes(self) -> Sequence[str]:
-        return [f"wrote {path}" for path in self.files]
+        return [*(f"wrote {path}" for path in self.files), *skipped_lines(self.skipped)]
 
 
 def identify(
@@ -95,8 +97,11 @@ def identify(
     if kind == "free bodies":
         if strikes is not None:
             raise CaromError("--model and --settle are for strikes; these are recordings of free bodies")
-        found = identify_free(folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress)
-        return IdentifyResult(kind, tuple(_group(c) for c in found), _written(found, out))
+        found, skipped = identify_free(
+            folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
+        )
+        files = _written(found, out, apart=len(found) + len(skipped) > 1)
+        return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped)
     if bodies is not None:
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
@@ -149,12 +154,12 @@ def _group(calibrated: Calibrated) -> Group:
     return Group(title, calibrated.identification, facts(calibrated), calibrated)
 
 
-def _written(found: Sequence[Calibrated], out: str | Path | None) -> tuple[Path, ...]:
-    """Files of every group, in a folder of its own where there are several."""
+def _written(found: Sequence[Calibrated], out: str | Path | None, *, apart: bool) -> tuple[Path, ...]:
+    """Files of every group, in a folder of its own if they are to be `apart`."""
     if out is None:
         return ()
     files: list[Path] = []
     for calibrated in found:
-        own = Path(out) / Path(calibrated.trained.names[0]).stem if len(found) > 1 else Path(out)
+        own = Path(out) / Path(calibrated.trained.names[0]).stem if apart else Path(out)
         files += write_calibrated(own, calibrated)
     return tuple(files)

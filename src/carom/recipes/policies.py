@@ -156,6 +156,8 @@ def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike,
     `seed` is for the scatter of strikes; the stand-in itself is always the same block.
     """
     if name in ALL_SETTINGS:
+        if threads:
+            raise CaromError(f"--threads is for models; stand-in {name} has no use for it")
         reality = standin(name, SHAPE, seed=BLOCK)
         bodies = reality.bodies
         return standin_strike(reality, seed=seed), from_bodies(bodies["block"], bodies["striker"], name=SHAPE)

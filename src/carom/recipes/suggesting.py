@@ -22,7 +22,7 @@ from carom.learn.impact.sample import sample_strikes
 from carom.recipes.identifying import identify_strikes
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import usable_impacts
-from carom.recipes.tosses import identify_free
+from carom.recipes.tosses import Skipped, identify_free, skipped_lines
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import kind_of
 
@@ -46,6 +46,7 @@ class SuggestResult(Result):
     groups: tuple[SuggestedGroup, ...]
     identified_now: bool  #: whether no parameters were given
     seed: int
+    skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing yet
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,6 +66,9 @@ class SuggestResult(Result):
     def tables(self) -> Sequence[PrintedTable]:
         return [table for group in self.groups for table in _tables(group)]
 
+    def notes(self) -> Sequence[str]:
+        return skipped_lines(self.skipped)
+
 
 def suggest(
     recordings: str | Path,
@@ -82,8 +86,8 @@ def suggest(
     folder = read(Path(recordings))
     given = None if params is None else read_parameters(Path(params))
     find = _for_bodies if kind_of(folder) == "free bodies" else _for_strikes
-    made = find(folder, given, count=count, seed=seed, threads=threads, progress=progress)
-    return SuggestResult(Path(recordings), tuple(made), given is None, seed)
+    made, skipped = find(folder, given, count=count, seed=seed, threads=threads, progress=progress)
+    return SuggestResult(Path(recordings), tuple(made), given is None, seed, skipped)
 
 
 def _tables(group: SuggestedGroup) -> list[PrintedTable]:
@@ -106,10 +110,11 @@ def _tables(group: SuggestedGroup) -> list[PrintedTable]:
 
 def _for_bodies(
     folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
-) -> list[SuggestedGroup]:
+) -> tuple[list[SuggestedGroup], Skipped]:
     """Suggestions for every group of free bodies that the parameters are about."""
+    skipped: Skipped = ()
     if given is None:
-        fits = identify_free(folder, seed=seed, threads=threads, progress=progress)
+        fits, skipped = identify_free(folder, seed=seed, threads=threads, progress=progress)
         pairs = [(c.trained, c.identification) for c in fits]
     else:
         pairs = _described_by(folder, given)
@@ -127,7 +132,7 @@ def _for_bodies(
             progress=partial(progress, "suggest"),
         )
         found.append(SuggestedGroup(title, made))
-    return found
+    return found, skipped
 
 
 def _described_by(folder: Recordings, given: Identification) -> list[tuple[Motions, Identification]]:
@@ -145,7 +150,7 @@ def _described_by(folder: Recordings, given: Identification) -> list[tuple[Motio
 
 def _for_strikes(
     folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
-) -> list[SuggestedGroup]:
+) -> tuple[list[SuggestedGroup], Skipped]:
     """Suggestions for strikes on a target at rest."""
     scene, impacts = scene_of(folder), usable_impacts(folder)
     if given is None:
@@ -161,4 +166,4 @@ def _for_strikes(
         threads=threads,
         progress=partial(progress, "suggest"),
     )
-    return [SuggestedGroup(scene.name, made)]
+    return [SuggestedGroup(scene.name, made)], ()

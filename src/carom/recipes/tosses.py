@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from carom.core.artefacts import atomically
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, UninformativeError, unknown_name
 from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
@@ -25,6 +25,7 @@ from carom.scenes.parameters import TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
 TESTED = 100  #: at most
+Skipped = tuple[tuple[str, str], ...]  #: first recording of each group that shows nothing, and why
 
 
 @dataclass(frozen=True)
@@ -63,32 +64,58 @@ def identify_free(
     seed: int = 0,
     threads: int = 0,
     progress: Progress = silent,
-) -> list[Calibrated]:
-    """Identify every group of recordings that share their bodies; what the fit does not use tests it."""
+) -> tuple[list[Calibrated], Skipped]:
+    """Identify every group of recordings that share their bodies; what the fit does not use tests it.
+
+    A group that shows nothing of what is looked for is named and passed over; raises if no group shows anything.
+    """
     if method not in METHODS:
         raise CaromError(f"recordings of free bodies: {unknown_name('method', method, METHODS)}")
     options = options or FreeOptions()
-    found = []
+    how = How(method, refine_starts=options.refine_starts)
+    found, skipped = [], []
     for rows in groups(recordings):
-        every, _ = motions_of(recordings, rows)
-        trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
-        identification, model = identify_motions(
-            trained,
-            names=parameter_names(options.parameters),
-            fixed=options.fixed,
-            how=How(method, refine_starts=options.refine_starts),
-            seed=seed,
-            threads=threads,
-            progress=partial(progress, f"identify: {method}, {every.names[0]}"),
-        )
-        if tested is not None:
-            identification = _tested(identification, model, tested, threads)
-        if "sides" in identification.extra:
-            trained = trained.with_sides(
-                SIDES[[SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]]
-            )
-        found.append(Calibrated(identification, model, trained, tested))
-    return found
+        try:
+            found.append(_calibrated(recordings, rows, how, options, seed, threads, progress))
+        except UninformativeError as reason:
+            skipped.append((recordings.trajectories[rows[0]].name, str(reason)))
+    if not found:
+        raise UninformativeError("; ".join(dict.fromkeys(reason for _, reason in skipped)))
+    return found, tuple(skipped)
+
+
+def skipped_lines(skipped: Skipped) -> list[str]:
+    """What a reader is told of the groups that were passed over."""
+    return [f"{name} and others of its bodies were passed over: {reason}" for name, reason in skipped]
+
+
+def _calibrated(
+    recordings: Recordings,
+    rows: Sequence[int],
+    how: How,
+    options: FreeOptions,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> Calibrated:
+    """What one group of recordings tells."""
+    every, _ = motions_of(recordings, rows)
+    trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
+    identification, model = identify_motions(
+        trained,
+        names=parameter_names(options.parameters),
+        fixed=options.fixed,
+        how=how,
+        seed=seed,
+        threads=threads,
+        progress=partial(progress, f"identify: {how.method}, {every.names[0]}"),
+    )
+    if tested is not None:
+        identification = _tested(identification, model, tested, threads)
+    if "sides" in identification.extra:
+        sides = [SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]
+        trained = trained.with_sides(SIDES[sides])
+    return Calibrated(identification, model, trained, tested)
 
 
 def _tested(identification: Identification, model: MotionModel, tested: Motions, threads: int) -> Identification:

@@ -103,30 +103,25 @@ def _limits(a: Array, b: Array) -> list[float]:
 
 def _band(figure: Any, ends: Sequence[float], half: float, column: int) -> None:
     low, high = ends
-    figure.add_scatter(
-        x=[low, high, high, low],
-        y=[low - half, high - half, high + half, low + half],
-        row=1,
-        col=column,
-        mode="lines",
+    where = {"row": 1, "col": column}
+    _lines(
+        figure,
+        [low, high, high, low],
+        [low - half, high - half, high + half, low + half],
+        {"width": 0},
+        **where,
         fill="toself",
         fillcolor="rgba(0,114,178,0.09)",
-        line={"width": 0},
-        hoverinfo="skip",
         name="±10 % of the median outcome",
         legendgroup="band",
         showlegend=column == 1,
     )
-    figure.add_scatter(
-        x=[low, high],
-        y=[low, high],
-        row=1,
-        col=column,
-        mode="lines",
-        line={"color": GREY, "width": 1},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    _lines(figure, [low, high], [low, high], {"color": GREY, "width": 1}, **where)
+
+
+def _lines(figure: Any, x: Any, y: Any, line: Mapping[str, Any], **more: Any) -> None:
+    """Lines that say nothing when pointed at, and are not in the legend unless told."""
+    figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", **{"showlegend": False, **more})
 
 
 def error_bars(methods: Sequence[str], mean: ArrayLike, sd: ArrayLike, metric: str, *, highlight: str = "carom") -> Any:
@@ -172,22 +167,8 @@ def parameter_intervals(parameters: Sequence[ParameterInterval]) -> Any:
         label = p["name"].replace("_", " ")
         labels.append(label)
         bounds = f"{p['bound_low']:.3g} to {p['bound_high']:.3g}"
-        figure.add_scatter(
-            x=[0, 1],
-            y=[label, label],
-            mode="lines",
-            line={"color": LINE, "width": 9},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        figure.add_scatter(
-            x=[low, high],
-            y=[label, label],
-            mode="lines",
-            line={"color": faint(colour), "width": 9},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        _lines(figure, [0, 1], [label, label], {"color": LINE, "width": 9})
+        _lines(figure, [low, high], [label, label], {"color": faint(colour), "width": 9})
         figure.add_scatter(
             x=[value],
             y=[label],
@@ -278,16 +259,7 @@ def strike_map(
     reach = 0.4 * size / speed  # metres of arrow for one m/s: the longest spans two fifths of the block
     figure = go.Figure()
     closed = np.vstack([corners, corners[:1]])
-    figure.add_scatter(
-        x=closed[:, 0],
-        y=closed[:, 1],
-        mode="lines",
-        fill="toself",
-        fillcolor="#eef1f4",
-        line={"color": SOFT, "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    _lines(figure, closed[:, 0], closed[:, 1], {"color": SOFT, "width": 1.5}, fill="toself", fillcolor="#eef1f4")
     _arrows(figure, at - reach * before, at, "striker before", GREY, 1.2)
     _arrows(figure, at, at + reach * came, "target after, measured", INK, 2.4)
     _arrows(figure, at, at + reach * said, "target after, predicted", ORANGE, 1.6)

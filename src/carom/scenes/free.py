@@ -13,7 +13,7 @@ import numpy as np
 from carom.core.errors import SceneError
 from carom.core.rotations import of_tilt
 from carom.scenes.free_writing import centres, pad_size, write_bodies, write_sizes
-from carom.scenes.parameters import FACE, FREE, write_contacts, write_contacts_into
+from carom.scenes.parameters import FREE, write_contacts, write_contacts_into
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.solids import calibrated_body
@@ -88,12 +88,11 @@ class FreeScene(Scene):
         if {"tilt_x", "tilt_y"} & values.keys():
             spec.geom("ground").quat = of_tilt(values.get("tilt_x", 0.0), values.get("tilt_y", 0.0))
         if radius := values.get("edge_radius", 0.0):
-            for body in self.bodies:
-                if body.shape is not None and body.shape.kind == "box":
-                    spec.geom(body.name).size = np.asarray(spec.geom(body.name).size) - radius
+            rounding = {body.name: radius for body in self.bodies if body.solid.kind == "box"}
+            for name in rounding:
+                spec.geom(name).size = np.asarray(spec.geom(name).size) - radius
             for pair in spec.pairs:
-                if FACE not in pair.name:
-                    pair.margin = radius * (1.0 if "ground-" in pair.name else 2.0)
+                pair.margin = rounding.get(pair.geomname1, 0.0) + rounding.get(pair.geomname2, 0.0)
         return spec
 
 

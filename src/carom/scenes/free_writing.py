@@ -40,24 +40,27 @@ def write_bodies(scene: FreeScene, batch: Any, values: Mapping[str, Array], com:
 def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> None:
     """Lengths, and rounded edges: a box that is smaller by the radius, kept off by a margin of as much."""
     sizes, bounds, model = batch.expand("geom_size"), batch.expand("geom_rbound"), batch.model
-    pairs = [model.pair(i).name for i in range(model.npair)]
-    faces = np.array([FACE in name for name in pairs], dtype=bool)
+    padded = any(FACE in model.pair(i).name for i in range(model.npair))
+    rounding = np.zeros((batch.nsim, model.ngeom))
     for body in scene.bodies:
         geom = model.geom(body.name).id
-        if body.shape is not None and body.shape.kind == "mesh":
+        if body.solid.kind == "mesh":
             raise SceneError(f"body '{body.name}': lengths of a mesh cannot be identified; fix length_scale")
         kept = model.geom_size[geom] * scale[:, None]
-        if body.shape is not None and body.shape.kind == "box":
-            for axis, name in enumerate("xyz" if faces.any() else ""):
+        if body.solid.kind == "box":
+            for axis, name in enumerate("xyz" if padded else ""):
                 pad = model.geom(f"{body.name}{FACE}{name}").id
                 sizes[:, pad], bounds[:, pad] = pad_size(kept, axis), model.geom_rbound[pad] * scale
-            kept = kept - radius[:, None]
-        sizes[:, geom] = kept
-        bounds[:, geom] = model.geom_rbound[geom] * scale
-    if radius.any() or batch.expanded("pair_margin") is not None:
-        touching = np.array([1.0 if "ground-" in name else 2.0 for name in pairs])
-        touching[faces] = 0.0
-        batch.expand("pair_margin")[:] = radius[:, None] * touching
+            rounding[:, geom] = radius
+        sizes[:, geom], bounds[:, geom] = kept - rounding[:, [geom]], model.geom_rbound[geom] * scale
+    write_margins(batch, rounding)
+
+
+def write_margins(batch: Any, rounding: Array) -> None:
+    """Keep geoms off each other by the radii of their edges [N, G] [m], by which they are smaller."""
+    if rounding.any() or batch.expanded("pair_margin") is not None:
+        model = batch.model
+        batch.expand("pair_margin")[:] = rounding[:, model.pair_geom1] + rounding[:, model.pair_geom2]
 
 
 def centres(declared: Array, values: Mapping[str, Array], count: int) -> Array:

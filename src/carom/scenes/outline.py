@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from carom.core.errors import SceneError
 from carom.state import Array
 
 SMOOTH_TURN = np.radians(20)  #: corners flatter than this stand for a curve: normals are blended across them
@@ -87,3 +88,23 @@ def _unit(vectors: Array) -> Array:
 def _differs(a: Array, b: Array) -> Array:
     """Whether the normal at an edge's end was blended, hence the corner is part of a curve [N] bool."""
     return np.asarray(np.abs(a - b).max(axis=-1) > 1e-12)
+
+
+def check_convex(outline: Array, what: str) -> None:
+    """Raise unless the outline [V, 2] is a convex polygon, counter-clockwise."""
+    if outline.ndim != 2 or outline.shape[1] != 2 or len(outline) < 3 or not np.isfinite(outline).all():
+        raise SceneError(f"{what}: outline must be at least three [x, y] corners in metres, got shape {outline.shape}")
+    edge = np.roll(outline, -1, axis=0) - outline
+    length = np.linalg.norm(edge, axis=-1)
+    if length.min() <= 1e-9:
+        raise SceneError(f"{what}: outline has corner {int(np.argmin(length)) + 1} twice; list each corner once")
+    turn = edge[:, 0] * np.roll(edge, -1, axis=0)[:, 1] - edge[:, 1] * np.roll(edge, -1, axis=0)[:, 0]
+    if (turn <= 1e-12).all() and (turn < -1e-12).any():
+        raise SceneError(f"{what}: outline runs clockwise; list its corners counter-clockwise")
+    if (turn < -1e-9).any():
+        corner = (int(np.argmin(turn)) + 1) % len(outline) + 1  # turn[i] is at the end of edge i; people count from 1
+        raise SceneError(f"{what}: outline is not convex at corner {corner}; split it into convex parts")
+    angle = np.arcsin(np.clip(turn / (length * np.roll(length, -1)), -1, 1))
+    ahead = (edge * np.roll(edge, -1, axis=0)).sum(-1) >= 0
+    if turn.max() <= 1e-12 or np.where(ahead, angle, np.pi - angle).sum() > 3 * np.pi:
+        raise SceneError(f"{what}: outline encloses no area or crosses itself; list its corners in order")

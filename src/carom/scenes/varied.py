@@ -12,7 +12,7 @@ import numpy as np
 from carom.core.errors import SceneError
 from carom.core.rotations import from_scipy
 from carom.scenes.free import FreeScene
-from carom.scenes.free_writing import write_bodies
+from carom.scenes.free_writing import write_bodies, write_margins
 from carom.scenes.parameters import FREE, OF_BODIES, write_contacts
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape
@@ -124,8 +124,7 @@ class VariedScene(Scene):
                 sizes[:, geom, 1:] = 0.0
             across = kept if kind == "box" else half[:, :1] if kind == "sphere" else half[:, [0, 2]]
             bounds[:, geom] = np.linalg.norm(across, axis=-1)
-        if off.any() or batch.expanded("pair_margin") is not None:
-            batch.expand("pair_margin")[:] = off[:, model.pair_geom1] + off[:, model.pair_geom2]
+        write_margins(batch, off)
 
     def _write_meshes(self, batch: Any, geom: int, own: Sequence[Body]) -> None:
         """The mesh that each simulation's body takes; MuJoCo turned each into its principal frame."""

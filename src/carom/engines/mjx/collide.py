@@ -8,30 +8,22 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from carom.engines.approach import touching
 from carom.engines.mjx.load import put
-from carom.engines.mujoco.collide import CLEARANCE, Collider
+from carom.engines.mujoco.collide import Collider
 from carom.engines.over import QUIET_STEPS, READ_STEPS
+from carom.engines.strike_states import at_point, put_touching, turned
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Strikes, rotate
+from carom.state import Array, Strikes
 
 STEPS = 80  #: of 1 ms: longer than all but contacts that push
 
 
 def first_states(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -> tuple[Array, Array]:
     """qpos [N, 10] and qvel [N, 9] of strikes about to touch, in the target's frame, as `Collider` starts them."""
-    face, direction = touching(scene, strikes, geometry)
-    yaw, count = strikes.target_pose[:, 2], len(strikes)
-    velocity = rotate(strikes.striker_velocity[:, :2], -yaw)
-    speed = np.maximum(np.linalg.norm(velocity, axis=-1, keepdims=True), 1e-9)
-    qpos, qvel = np.zeros((count, 10)), np.zeros((count, 9))
-    qpos[:, 2], qpos[:, 3] = scene.shape.full_height / 2, 1.0
-    qpos[:, 7:9], qpos[:, 9] = face - velocity / speed * CLEARANCE, direction
-    spin, com = strikes.target_velocity[:, 2], scene.target.planar_com
-    arm = np.stack([-spin * com[1], spin * com[0]], axis=-1)
-    qvel[:, :2], qvel[:, 5] = rotate(strikes.target_velocity[:, :2], -yaw) - arm, spin
-    qvel[:, 6:8], qvel[:, 8] = velocity, strikes.striker_velocity[:, 2]
+    qpos, qvel = np.zeros((len(strikes), 10)), np.zeros((len(strikes), 9))
+    qpos[:, 2] = scene.shape.full_height / 2
+    put_touching(scene, strikes, geometry, scene.target.planar_com, qpos, qvel)
     return qpos, qvel
 
 
@@ -58,10 +50,8 @@ def outcomes_and_slopes(
 
     def velocity(d: Any) -> Any:
         """(vx, vy, wz) of the centre of mass in the frame the target started in."""
-        turned = 2 * jnp.arctan2(d.qpos[6], d.qpos[3])
-        c, s, spin = jnp.cos(turned), jnp.sin(turned), d.qvel[5]
-        arm = jnp.stack([c * com[0] - s * com[1], s * com[0] + c * com[1]])
-        return jnp.stack([d.qvel[0] - spin * arm[1], d.qvel[1] + spin * arm[0], spin])
+        moving = jnp.concatenate([d.qvel[:2], d.qvel[5:6]])
+        return at_point(moving, turned(com, 2 * jnp.arctan2(d.qpos[6], d.qpos[3]), jnp), jnp)
 
     def strike(values: Any, qpos: Any, qvel: Any) -> Any:
         m = model.replace(

@@ -11,6 +11,7 @@ import numpy as np
 from carom.engines.contract import REST_SPEED
 from carom.engines.mujoco.strike_run import OFF
 from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
+from carom.engines.strike_states import at_point, seen_states, turned
 from carom.scenes.strike import StrikeScene
 
 
@@ -54,15 +55,14 @@ def program(jax: Any, mjx: Any, host: mujoco.MjModel, scene: StrikeScene) -> Cal
 
     def step(fixed: Fixed, row: Row, order: Any) -> tuple[Row, Any]:
         free = fixed.led & ~row.touch
-        arm = _turned(jnp, fixed.arm, row.qpos[9])
-        ordered = jnp.concatenate([order[:2] + _cross(jnp, order[2], arm), order[2:]])
+        ordered = at_point(order, turned(fixed.arm, row.qpos[9], jnp), jnp)
         qvel = row.qvel.at[6:9].set(jnp.where(free, ordered, row.qvel[6:9]))
         own = model.replace(pair_margin=margin.at[pair].set(jnp.where(row.gone, OFF, 0.0)))
         d = mjx.step(own, data.replace(qpos=row.qpos, qvel=qvel, qacc_warmstart=row.warm))
         contact = d._impl.contact
         touch = ((contact.geom == striker).any(axis=-1) & (contact.dist < 0)).any()
         moved = row._replace(qpos=d.qpos, qvel=d.qvel, warm=d.qacc_warmstart, done=row.done + 1, touch=touch)
-        seen = seen_states(fixed, moved, scene, jnp)
+        seen = seen_of(fixed, moved, scene, jnp)
         after = _judged(jnp, scene, fixed, moved._replace(yaw=seen[2]), seen, float(host.opt.timestep))
         live = (row.rested < 0) & (row.done < fixed.end)  # others are only carried along
         after = jax.tree.map(lambda new, old: jnp.where(live, new, old), after, row._replace(done=row.done + 1))
@@ -106,24 +106,7 @@ def _judged(jnp: Any, scene: StrikeScene, fixed: Fixed, row: Row, seen: Any, ste
     )
 
 
-def seen_states(fixed: Fixed, row: Row, scene: StrikeScene, xp: Any = np) -> Any:
-    """Target pose, velocity of its declared centre of mass, striker pose [..., 9]; small tipping is left out."""
-    q, v = row.qpos, row.qvel
-    yaw = 2 * xp.arctan2(q[..., 6], q[..., 3])
-    yaw = yaw + 2 * np.pi * xp.round((row.yaw - yaw) / (2 * np.pi))
-    lever = _turned(xp, xp.asarray(scene.target.planar_com), yaw)
-    linear = v[..., :2] + _cross(xp, v[..., 5], lever)
-    frame = q[..., 7:9] - _turned(xp, fixed.arm, q[..., 9])
-    turned = (yaw[..., None], linear, v[..., 5:6], frame, (q[..., 9] - fixed.facing)[..., None])
-    return xp.concatenate([q[..., :2], *turned], axis=-1)
-
-
-def _turned(xp: Any, vector: Any, yaw: Any) -> Any:
-    """Planar vectors [..., 2] turned by yaw [...]."""
-    c, s, x, y = xp.cos(yaw), xp.sin(yaw), vector[..., 0], vector[..., 1]
-    return xp.stack([c * x - s * y, s * x + c * y], axis=-1)
-
-
-def _cross(xp: Any, spin: Any, arm: Any) -> Any:
-    """Velocity [..., 2] of a point at `arm` [..., 2] on a body that spins [...]."""
-    return xp.stack([-spin * arm[..., 1], spin * arm[..., 0]], axis=-1)
+def seen_of(fixed: Fixed, row: Row, scene: StrikeScene, xp: Any = np) -> Any:
+    """What is seen of strikes on their way [..., 9]; see `strike_states`."""
+    com = xp.asarray(scene.target.planar_com)
+    return seen_states(row.qpos, row.qvel, row.yaw, com, (fixed.arm, fixed.facing), xp)

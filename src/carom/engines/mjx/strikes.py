@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
-from carom.engines.approach import face_pose
 from carom.engines.contract import Rollout, Validation
 from carom.engines.mjx.load import float64, load, put
-from carom.engines.mjx.strike_program import Fixed, Row, program, seen_states
+from carom.engines.mjx.strike_program import Fixed, Row, program, seen_of
 from carom.engines.mujoco.collide import Collider
 from carom.engines.over import STEADY_STEPS
-from carom.engines.planar import Stepping, StrikeEngine, joined, not_a_strike
+from carom.engines.planar import Stepping, StrikeEngine, joined, unknown_to_mujoco
+from carom.engines.strike_frames import between
+from carom.engines.strike_states import at_point, put_strikes, turned
 from carom.scenes.mjcf import strike_spec
-from carom.scenes.scene import Scene
 from carom.scenes.simplify import simplified
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Status, Strikes, cross, rotate
+from carom.state import Array, Status, Strikes
 
 CHUNK = 512  #: most strikes that share one program
 CORNERS = 20  #: of a target's outline: MJX chooses contact points badly on faces with more
@@ -55,7 +55,7 @@ class MjxSimulator(StrikeEngine):
     ) -> None:
         self._jax, self._mjx = load()
         self.corners, self.pyramidal = corners, pyramidal
-        self._scene, self._simple = scene, _reduced(scene, corners)
+        self.scene, self._simple = scene, _reduced(scene, corners)
         parameters = scene.parameters("mujoco")
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         known = Collider(self._simple, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
@@ -68,16 +68,9 @@ class MjxSimulator(StrikeEngine):
                 self.model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
             self._block = program(self._jax, self._mjx, self.model, scene)
 
-    @property
-    def scene(self) -> StrikeScene:
-        return self._scene
-
-    def validate(self, scene: Scene) -> Validation:
+    def judged(self, scene: StrikeScene) -> Validation:
         """Name what only the analytic teacher knows, and where MJX's contacts are not MuJoCo's."""
-        if not isinstance(scene, StrikeScene):
-            return not_a_strike(scene)
-        own = {p.name for p in scene.parameters("mujoco")}
-        ignored = [f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own]
+        ignored = list(unknown_to_mujoco(scene))
         if self.pyramidal:
             ignored.append("elliptic friction cones: pyramids in their place")
         try:
@@ -110,8 +103,8 @@ class MjxSimulator(StrikeEngine):
         rows = np.minimum(np.arange(padded), count - 1)
         ends = np.ceil(times[:, -1] / step - 1e-9).astype(np.int64)
         fixed, now = self._start(initial[rows], ends[rows], led=orders is not None)
-        kept = np.zeros((3, *times.shape, 3))
-        before = seen_states(fixed, now, self._scene)
+        kept = np.zeros((*times.shape, 9))
+        before = seen_of(fixed, now, self.scene)
         _keep(kept, times, before[:, None], 0.0, step)
         with float64(self._jax):
             for done in range(0, int(ends.max()), BLOCK):
@@ -126,17 +119,9 @@ class MjxSimulator(StrikeEngine):
 
     def _start(self, initial: Strikes, ends: NDArray[np.int64], *, led: bool) -> tuple[Fixed, Row]:
         """States of MuJoCo, and what is remembered, before the first step."""
-        count, scene = len(initial), self._scene
-        face, yaw = face_pose(scene, initial, {k: np.full(count, v) for k, v in self.values.items()})
-        arm = rotate(face - initial.striker_pose[:, :2], -yaw)
+        count, scene = len(initial), self.scene
         qpos, qvel = np.tile(self.model.qpos0, (count, 1)), np.zeros((count, self.model.nv))
-        turn, spin, turning = initial.target_pose[:, 2], initial.target_velocity[:, 2], initial.striker_velocity[:, 2]
-        qpos[:, :2], qpos[:, 3], qpos[:, 6] = initial.target_pose[:, :2], np.cos(turn / 2), np.sin(turn / 2)
-        qpos[:, 7:9], qpos[:, 9] = face, yaw
-        lever = rotate(np.broadcast_to(scene.target.planar_com, (count, 2)), turn)
-        qvel[:, :2], qvel[:, 5] = initial.target_velocity[:, :2] - cross(spin, lever), spin
-        qvel[:, 6:8] = initial.striker_velocity[:, :2] + cross(turning, rotate(arm, yaw))
-        qvel[:, 8] = turning
+        arm = put_strikes(scene, initial, {k: np.full(count, v) for k, v in self.values.items()}, qpos, qvel)
         speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)
         facing = np.full(count, scene.striker.forward + self.values.get("face_tilt", 0.0))
         never, no = np.full(count, NEVER), np.zeros(count, dtype=bool)
@@ -144,7 +129,7 @@ class MjxSimulator(StrikeEngine):
             qpos,
             qvel,
             np.zeros_like(qvel),
-            turn.copy(),
+            initial.target_pose[:, 2].copy(),
             np.zeros(count, dtype=np.int64),
             no,
             no,
@@ -173,11 +158,9 @@ class _Stepped:
     @property
     def now(self) -> Strikes:
         """Where they are."""
-        seen = seen_states(self.fixed, Row(*(np.asarray(column) for column in self.row)), self.owner.scene)[
-            : self.count
-        ]
-        qpos, u = (np.array(column)[: self.count] for column in (self.row.qpos, self.row.qvel[:, 6:9]))
-        u[:, :2] -= cross(u[:, 2], rotate(self.fixed.arm[: self.count], qpos[:, 9]))
+        row = Row(*(np.asarray(column) for column in self.row))
+        seen = seen_of(self.fixed, row, self.owner.scene)[: self.count]
+        u = at_point(row.qvel[:, 6:9], -turned(self.fixed.arm, row.qpos[:, 9]))[: self.count]
         return Strikes(seen[:, :3], seen[:, 3:6], seen[:, 6:], u, self.posture)
 
     @property
@@ -224,20 +207,15 @@ def _keep(kept: Array, times: Array, passed: Array, start: float, step: float) -
     row, frame = np.nonzero((times >= start - 1e-9) & (times <= end + 1e-9))
     place = (times[row, frame] - start) / step
     low = np.clip(np.floor(place).astype(np.int64), 0, max(passed.shape[1] - 2, 0))
-    s = np.clip(place - low, 0.0, 1.0)[:, None]
-    a, b = (passed[row, i].reshape(-1, 3, 3) for i in (low, np.minimum(low + 1, passed.shape[1] - 1)))
-    speed = step * (a[:, 1] * s * (1 - s) ** 2 - b[:, 1] * s * s * (1 - s))
-    kept[0, row, frame] = a[:, 0] + (b[:, 0] - a[:, 0]) * s * s * (3 - 2 * s) + speed
-    for i in (1, 2):
-        kept[i, row, frame] = a[:, i] + (b[:, i] - a[:, i]) * s
+    a, b = (passed[row, i] for i in (low, np.minimum(low + 1, passed.shape[1] - 1)))
+    kept[row, frame] = between(a, b, np.clip(place - low, 0.0, 1.0), step)
 
 
 def _rollout(times: Array, kept: Array, row: Row, step: float) -> Rollout:
     """The outcome of a batch; a target that came to rest stays there."""
-    pose, velocity, striker = kept
     later = (row.rested[:, None] >= 0) & (times > row.rested[:, None] * step)
-    for i, column in ((0, pose), (2, striker)):
-        column[later] = np.broadcast_to(row.state[:, None, 3 * i : 3 * i + 3], column.shape)[later]
+    kept[later] = np.broadcast_to(row.state[:, None], kept.shape)[later]
+    pose, velocity, striker = np.split(kept, 3, axis=-1)
     velocity[later] = 0.0
     status = np.where(row.first < 0, Status.MISSED, np.where(row.slow, Status.AT_REST, Status.MOVING)).astype(np.int8)
     failed = ~(np.isfinite(pose).all(axis=(1, 2)) & np.isfinite(row.qpos).all(axis=1))

@@ -10,15 +10,14 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
-from carom.engines.approach import face_pose, touching
 from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.over import HORIZON, READ_STEPS, STEADY_STEPS, contact_over
+from carom.engines.strike_states import PLANAR, at_point, put_touching
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Strikes, cross, rotate
+from carom.state import Array, Strikes, rotate
 
 CHUNK = 512  #: strikes that share one batch: more cost memory and gain nothing
-CLEARANCE = 2e-5  #: [m] gap at which a strike starts
 SEPARATED, PUSHING, MISSED, FAILED = 0, 1, 2, 3  #: statuses
 
 
@@ -66,7 +65,7 @@ class Collider:
             if p.name in ("com_x", "com_y"):
                 offset[:, int(p.name == "com_y")] = values[:, i]
         arm = rotate(offset, strikes.target_pose[:, 2])
-        return np.concatenate([post[:, :2] - cross(post[:, 2], arm), post[:, 2:]], axis=-1)
+        return np.asarray(at_point(post, -arm))
 
     def _run_chunk(self, strikes: Strikes, values: Array) -> tuple[Array, np.ndarray]:
         count, timestep = len(strikes), self.model.opt.timestep
@@ -75,8 +74,8 @@ class Collider:
         self.scene.write(batch, geometry)
         batch.set_const()
         com = self.scene.mass_centres(geometry, count)
-        self._write_state(batch, strikes, geometry, com)
-        touch, qvel = batch.bind("sensordata")[:, 0], batch.bind("qvel")
+        qpos, qvel, touch = batch.bind("qpos"), batch.bind("qvel"), batch.bind("sensordata")[:, 0]
+        put_touching(self.scene, strikes, geometry, com, qpos, qvel)
         active = np.arange(count)
         last_touch, past = np.full(count, -1), np.zeros((STEADY_STEPS, count, 3))
         scale = np.array([1.0, 1.0, self.scene.gyration_radius])
@@ -89,7 +88,7 @@ class Collider:
             met = touch[active] > 0
             last_touch[active[met]] = step
             fresh = active[step - last_touch[active] <= READ_STEPS]
-            post[fresh] = self._velocity(batch, fresh, qvel, com)
+            post[fresh] = _velocity(qpos[fresh], qvel[fresh], com[fresh], strikes.target_pose[fresh, 2])
             change = np.linalg.norm((post[active] - past[step % STEADY_STEPS, active]) * scale, axis=-1)
             past[step % STEADY_STEPS] = post
             hit = last_touch[active] >= 0
@@ -102,29 +101,8 @@ class Collider:
                 break
         return post, status
 
-    def _write_state(self, batch: Batch, strikes: Strikes, geometry: dict[str, Array], com: Array) -> None:
-        """Put target and striker where they just touch, in the target's frame."""
-        face, direction = touching(self.scene, strikes, geometry)
-        yaw = strikes.target_pose[:, 2]
-        velocity = rotate(strikes.striker_velocity[:, :2], -yaw)
-        speed = np.maximum(np.linalg.norm(velocity, axis=-1, keepdims=True), 1e-9)
-        face = face - velocity / speed * CLEARANCE
-        # the velocity recorded is the frame's; that of a face that is offset differs where the striker turns
-        arm = rotate(face_pose(self.scene, strikes, geometry)[0] - strikes.striker_pose[:, :2], -yaw)
-        turning = strikes.striker_velocity[:, 2]
-        qpos, qvel = batch.bind("qpos"), batch.bind("qvel")
-        qpos[:, :2] = 0.0
-        qpos[:, 7:9], qpos[:, 9] = face, direction
-        spin = strikes.target_velocity[:, 2]
-        frame_velocity = rotate(strikes.target_velocity[:, :2], -yaw) - cross(spin, com)
-        qvel[:, :2], qvel[:, 5] = frame_velocity, spin
-        qvel[:, 6:8], qvel[:, 8] = velocity + cross(turning, arm), turning
-        self._yaw = yaw
 
-    def _velocity(self, batch: Batch, rows: np.ndarray, qvel: Array, com: Array) -> Array:
-        """World velocity of the centre of mass, and spin, of these strikes [n, 3]; small tipping is left out."""
-        quat = batch.bind("qpos")[rows, 3:7]
-        turned = 2 * np.arctan2(quat[:, 3], quat[:, 0])
-        spin = qvel[rows, 5]
-        local = qvel[rows, :2] + cross(spin, rotate(com[rows], turned))
-        return np.concatenate([rotate(local, self._yaw[rows]), spin[:, None]], axis=-1)
+def _velocity(qpos: Array, qvel: Array, com: Array, yaw: Array) -> Array:
+    """World velocity of the centre of mass, and spin [n, 3], of targets that began at this yaw; tipping is left out."""
+    local = at_point(qvel[:, PLANAR], rotate(com, 2 * np.arctan2(qpos[:, 6], qpos[:, 3])))
+    return np.column_stack([rotate(local[:, :2], yaw), local[:, 2]])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carom.engines.approach import face_pose
+from carom.core.rotations import about_z, multiply
+from carom.engines.approach import speed_of
 from carom.engines.contact_frames import contact_frames
 from carom.engines.contract import REST_SPEED, Rollout
 from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
-from carom.state import Array, Status, Strikes, cross, rotate
+from carom.engines.strike_frames import Frames
+from carom.engines.strike_states import PLANAR, at_point, put_strikes, seen_states, turned
+from carom.state import Array, Status, Strikes
 
 if TYPE_CHECKING:
     from carom.engines.mujoco.strikes import MujocoSimulator
@@ -35,16 +37,6 @@ class Answer(Protocol):
     def outcome(self, strikes: Strikes) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
         """Velocities at contact [N, 3], whether they are within what was learned [N], whether they were guarded [N]."""
         ...
-
-
-@dataclass
-class _Kept:
-    """What a run keeps of each strike as it goes."""
-
-    pose: Array
-    velocity: Array
-    striker: Array
-    next_frame: NDArray[np.int64]
 
 
 @final
@@ -73,9 +65,9 @@ class MujocoStrikes:
         self.pair = owner.model.pair("striker").id
         self.margin, self.gap = self.batch.expand("pair_margin"), self.batch.expand("pair_gap")
         self._pair_mode(np.arange(self.count), SEEN if owner.answer else PUSHES)
-        face, yaw = face_pose(self.scene, initial, self.geometry)
-        self.arm = rotate(face - initial.striker_pose[:, :2], -yaw)  # the face's middle, in the face's own frame
-        self._write(initial, face, yaw)
+        # the face's middle from the striker's frame, and where it looks, as the face and the frame have them
+        arm = put_strikes(self.scene, initial, self.geometry, self.qpos, self.qvel)
+        self.face = arm, self.scene.striker.forward + self.geometry.get("face_tilt", np.zeros(self.count))
         self.yaw = initial.target_pose[:, 2].copy()  # unwrapped
         self.posture = initial.posture
         self.done, self.clock = 0, 0.0  # steps taken, and time [s], when stepped bit by bit
@@ -88,52 +80,35 @@ class MujocoStrikes:
         self.release, self.pending = np.full(self.count, np.inf), np.zeros((self.count, 3))  # when targets set out
         self.past = np.zeros((STEADY_STEPS, self.count, 3))
         self.speed = np.linalg.norm(initial.striker_velocity[:, :2], axis=-1)
-        shape = (self.count, times.shape[1], 3)
-        self.kept = _Kept(np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(self.count, dtype=np.int64))
-        self._keep(np.arange(self.count), 0.0, 0.0, self._state(slice(None)))
+        self.frames = Frames(times)
+        start = self._state(np.arange(self.count))
+        self.frames.keep(np.arange(self.count), 0.0, 0.0, (start, start))
 
     def _pair_mode(self, rows: NDArray[np.int64], mode: tuple[float, float]) -> None:
         self.margin[rows, self.pair], self.gap[rows, self.pair] = mode
 
-    def _write(self, strikes: Strikes, face: Array, yaw: Array) -> None:
-        turn = strikes.target_pose[:, 2]
-        spin = strikes.target_velocity[:, 2]
-        self.qpos[:, :2] = strikes.target_pose[:, :2]
-        self.qpos[:, 3], self.qpos[:, 6] = np.cos(turn / 2), np.sin(turn / 2)
-        self.qpos[:, 4:6] = 0.0
-        lever = rotate(np.broadcast_to(self.scene.target.planar_com, (self.count, 2)), turn)
-        self.qvel[:, :2] = strikes.target_velocity[:, :2] - cross(spin, lever)
-        self.qvel[:, 5] = spin
-        self.qpos[:, 7:9], self.qpos[:, 9] = face, yaw
-        turning = strikes.striker_velocity[:, 2]
-        self.qvel[:, 6:8] = strikes.striker_velocity[:, :2] + cross(turning, rotate(self.arm, yaw))
-        self.qvel[:, 8] = turning
-
-    def _state(self, rows: NDArray[np.int64] | slice) -> tuple[Array, Array, Array]:
-        """Target pose, velocity of its declared centre of mass, striker pose [n, 3] each; small tipping is left out."""
-        q, v = self.qpos[rows], self.qvel[rows]
-        yaw = 2 * np.arctan2(q[:, 6], q[:, 3])
-        yaw = yaw + 2 * np.pi * np.round((self.yaw[rows] - yaw) / (2 * np.pi))
-        self.yaw[rows] = yaw
-        lever = rotate(np.broadcast_to(self.scene.target.planar_com, (len(q), 2)), yaw)
-        velocity = np.column_stack([v[:, :2] + cross(v[:, 5], lever), v[:, 5]])
-        face_yaw = q[:, 9]
-        striker = np.column_stack([q[:, 7:9] - rotate(self.arm[rows], face_yaw), face_yaw])
-        striker[:, 2] -= self.scene.striker.forward + self.geometry.get("face_tilt", np.zeros(self.count))[rows]
-        return np.column_stack([q[:, :2], yaw]), velocity, striker
+    def _state(self, rows: NDArray[np.int64]) -> Array:
+        """What is seen of these [n, 9]; see `strike_states`."""
+        arm, facing = self.face
+        own = (arm[rows], facing[rows])
+        state = seen_states(self.qpos[rows], self.qvel[rows], self.yaw[rows], self.scene.target.planar_com, own)
+        self.yaw[rows] = state[:, 2]
+        return np.asarray(state)
 
     @property
     def now(self) -> Strikes:
         """Where they are, as strikes."""
         self.batch.check(self.use)
-        pose, velocity, striker = self._state(slice(None))
-        return Strikes(pose, velocity, striker, self._striking(np.arange(self.count)), self.posture)
+        state, striking = self._state(np.arange(self.count)), self._striking(np.arange(self.count))
+        return Strikes(state[:, :3], state[:, 3:6], state[:, 6:], striking, self.posture)
 
     def _striking(self, rows: NDArray[np.int64]) -> Array:
         """Velocities of the striker's frame [n, 3]."""
-        u = self.qvel[rows, 6:9].copy()
-        u[:, :2] -= cross(u[:, 2], rotate(self.arm[rows], self.qpos[rows, 9]))
-        return u
+        return np.asarray(at_point(self.qvel[rows, 6:9], -self._lever(rows)))
+
+    def _lever(self, rows: NDArray[np.int64]) -> Array:
+        """From the striker's frame to the middle of its face, world [n, 2] [m]."""
+        return np.asarray(turned(self.face[0][rows], self.qpos[rows, 9]))
 
     def advance(self, duration: float, orders: Array | None) -> None:
         """Go on for `duration` [s]; strikers follow orders [N, 3], or keep their velocity until they have struck."""
@@ -175,13 +150,13 @@ class MujocoStrikes:
         if len(failed):
             self.status[failed] = Status.FAILED
             kept = ~np.isin(active, failed)
-            active, before = active[kept], tuple(b[kept] for b in before)  # type: ignore[assignment]
+            active, before = active[kept], before[kept]
         done += stride
         if stride == 1:
             self._contacts(active, done)
             self._set_out(active, done)
         now = self._state(active)
-        self._keep(active, (done - stride) * self.timestep, done * self.timestep, now, before)
+        self.frames.keep(active, (done - stride) * self.timestep, done * self.timestep, (before, now))
         return np.asarray(active[~self._finished(active, now, done, ends)])
 
     def _follow(self, active: NDArray[np.int64], time: float) -> None:
@@ -191,10 +166,8 @@ class MujocoStrikes:
         share = time / self.times[active, -1] * self.controls.shape[1]
         order = self.controls[active, np.clip(share.astype(np.int64), 0, self.controls.shape[1] - 1)]
         free = ~((self.touch[active, 0] > 0) & self.engine[active])
-        rows, order = active[free], order[free]
-        turning = order[:, 2]
-        self.qvel[rows, 6:8] = order[:, :2] + cross(turning, rotate(self.arm[rows], self.qpos[rows, 9]))
-        self.qvel[rows, 8] = turning
+        rows = active[free]
+        self.qvel[rows, 6:9] = at_point(order[free], self._lever(rows))
 
     def _contacts(self, active: NDArray[np.int64], done: int) -> None:
         met = active[(self.touch[active, 0] > 0) & ~self.gone[active]]
@@ -217,13 +190,12 @@ class MujocoStrikes:
         """Strikers that have struck, or push steadily, in MuJoCo's own contact."""
         if not len(own):
             return
-        velocity = self._state(own)[1]
+        velocity = self._state(own)[:, 3:6]
         touching = self.last_touch[own] == done
         recent = done - self.last_touch[own] <= READ_STEPS
         opening = recent & (self.impacts[own] == 1)
         self.post[own[opening]] = velocity[opening]
-        scale = np.array([1.0, 1.0, self.scene.gyration_radius])
-        change = np.linalg.norm((velocity - self.past[done % STEADY_STEPS, own]) * scale, axis=-1)
+        change = speed_of(self.scene, velocity - self.past[done % STEADY_STEPS, own])
         self.past[done % STEADY_STEPS, own] = velocity
         since_first, since_last = done - self.first_touch[own], done - self.last_touch[own]
         parted, over = contact_over(since_first, since_last, touching, change, self.speed[own], timestep=self.timestep)
@@ -242,14 +214,12 @@ class MujocoStrikes:
         """Learned outcomes of contacts that MuJoCo has just found, from the instant of contact on."""
         if not len(rows) or self.owner.answer is None:
             return
-        pose, velocity, striker = self._state(rows)
-        u = self._striking(rows)
+        state, u, posture = self._state(rows), self._striking(rows), self.posture[rows]
+        pose, velocity, striker = state[:, :3], state[:, 3:6], state[:, 6:]
         # The sensor tells how deep they were one step ago; they have closed in at this speed since they touched.
-        posture = self.posture[rows]
         closing = contact_frames(self.scene, Strikes(pose, velocity, striker, u, posture)).velocity[:, 1]
-        since = np.clip(self.timestep - self.touch[rows, 1] / np.maximum(closing, 1e-6), 0.0, 3 * self.timestep)[
-            :, None
-        ]
+        late = self.timestep - self.touch[rows, 1] / np.maximum(closing, 1e-6)
+        since = np.clip(late, 0.0, 3 * self.timestep)[:, None]
         strikes = Strikes(pose - velocity * since, velocity, striker - u * since, u, posture)
         post, known, guarded = self.owner.answer.outcome(strikes)
         handed = rows[~known]
@@ -269,83 +239,31 @@ class MujocoStrikes:
         """Give targets the velocity that they were struck with, once their lag is over."""
         due = rows[self.release[rows] <= done * self.timestep]
         if len(due):
-            pose, velocity, _ = self._state(due)
+            state = self._state(due)
             late = (done * self.timestep - self.release[due])[:, None]
-            self._set_target(due, pose + (self.pending[due] - velocity) * late, self.pending[due])
+            self._set_target(due, state[:, :3] + (self.pending[due] - state[:, 3:6]) * late, self.pending[due])
             self.release[due] = np.inf
 
     def _set_target(self, rows: NDArray[np.int64], pose: Array, velocity: Array) -> None:
-        lever = rotate(np.broadcast_to(self.scene.target.planar_com, (len(rows), 2)), pose[:, 2])
-        centre = pose[:, :2]
-        self.qpos[rows, :2] = centre
-        turn = pose[:, 2] - self.yaw[rows]
-        half_c, half_s = np.cos(turn / 2), np.sin(turn / 2)
-        w, x, y, z = self.qpos[rows, 3:7].T
-        self.qpos[rows, 3:7] = np.column_stack(
-            [half_c * w - half_s * z, half_c * x - half_s * y, half_c * y + half_s * x, half_c * z + half_s * w]
-        )
+        turn = about_z(pose[:, 2] - self.yaw[rows])
+        self.qpos[rows, :2], self.qpos[rows, 3:7] = pose[:, :2], multiply(turn, self.qpos[rows, 3:7])
         self.yaw[rows] = pose[:, 2]
-        self.qvel[rows, :2] = velocity[:, :2] - cross(velocity[:, 2], lever)
-        self.qvel[rows, 5] = velocity[:, 2]
+        self.qvel[rows[:, None], PLANAR] = at_point(velocity, -turned(self.scene.target.planar_com, pose[:, 2]))
 
-    def _finished(
-        self, active: NDArray[np.int64], now: tuple[Array, ...], done: int, ends: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
-        scale = np.array([1.0, 1.0, self.scene.gyration_radius])
-        slow = np.linalg.norm(now[1] * scale, axis=-1) < REST_SPEED
+    def _finished(self, active: NDArray[np.int64], now: Array, done: int, ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+        slow = speed_of(self.scene, now[:, 3:6]) < REST_SPEED
         left_alone = self.gone[active] if self.controls is None else self.last_touch[active] >= 0
         rest = slow & left_alone & (self.controls is None) & ~np.isfinite(self.release[active])
         self.status[active[rest]] = Status.AT_REST
         over = done >= ends[active]
         still = over & slow & (self.last_touch[active] >= 0)
         self.status[active[still]] = Status.AT_REST
-        self._hold(active[rest], tuple(column[rest] for column in now))
+        self.frames.hold(active[rest], now[rest])
         return np.asarray(rest | over)
 
-    def _keep(
-        self, rows: NDArray[np.int64], start: float, end: float, now: tuple[Array, ...], before: tuple[Array, ...] = ()
-    ) -> None:
-        """Keep frames due between two instants, cubic between their states."""
-        while len(rows):
-            frame = self.kept.next_frame[rows]
-            due = frame < self.times.shape[1]
-            due[due] = self.times[rows[due], frame[due]] <= end + 1e-9
-            if not due.any():
-                return
-            rows, frame = rows[due], frame[due]
-            now, before = tuple(c[due] for c in now), tuple(c[due] for c in before)
-            h = end - start
-            s = ((self.times[rows, frame] - start) / h if h else np.ones(len(rows)))[:, None]
-            pose, velocity, striker = now
-            if before:
-                p0, v0, u0 = before
-                pose = p0 + (now[0] - p0) * s * s * (3 - 2 * s) + h * (v0 * s * (1 - s) ** 2 - now[1] * s * s * (1 - s))
-                velocity, striker = v0 + (now[1] - v0) * s, u0 + (striker - u0) * s
-            self.kept.pose[rows, frame], self.kept.velocity[rows, frame] = pose, velocity
-            self.kept.striker[rows, frame] = striker
-            self.kept.next_frame[rows] += 1
-
-    def _hold(self, rows: NDArray[np.int64], now: tuple[Array, ...]) -> None:
-        """The frames still due of targets that rest."""
-        later = np.arange(self.times.shape[1]) >= self.kept.next_frame[rows][:, None]
-        for kept, value in zip((self.kept.pose, self.kept.striker), (now[0], now[2]), strict=True):
-            kept[rows] = np.where(later[..., None], value[:, None], kept[rows])
-        self.kept.next_frame[rows] = self.times.shape[1]
-
     def _rollout(self) -> Rollout:
-        lost = ~np.isfinite(self.kept.pose).all(axis=(1, 2))
-        self.status[lost] = Status.FAILED
-        failed = self.status == Status.FAILED
-        self.kept.pose[failed] = np.nan
-        return Rollout(
-            self.times,
-            self.kept.pose,
-            self.kept.velocity,
-            self.kept.striker,
-            self.status,
-            self.contact_time,
-            self.post,
-            self.impacts,
-            self.from_engine,
-            self.guarded,
-        )
+        pose, velocity, striker = np.split(self.frames.kept, 3, axis=-1)
+        self.status[~np.isfinite(pose).all(axis=(1, 2))] = Status.FAILED
+        pose[self.status == Status.FAILED] = np.nan
+        counts = self.impacts, self.from_engine, self.guarded
+        return Rollout(self.times, pose, velocity, striker, self.status, self.contact_time, self.post, *counts)

@@ -16,8 +16,7 @@ from carom.engines.contract import Rollout, Validation
 from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.mujoco.collide import Collider
 from carom.engines.mujoco.strike_run import Answer, MujocoStrikes
-from carom.engines.planar import StrikeEngine, joined, not_a_strike
-from carom.scenes.scene import Scene
+from carom.engines.planar import StrikeEngine, joined, unknown_to_mujoco
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Status, Strikes
 
@@ -36,7 +35,7 @@ class MujocoSimulator(StrikeEngine):
         threads: int = 0,
         answer: Answer | None = None,
     ) -> None:
-        self._scene, self.threads, self.answer = scene, threads, answer
+        self.scene, self.threads, self.answer = scene, threads, answer
         parameters = scene.parameters("mujoco")
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         self.model = Collider(scene, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
@@ -48,16 +47,9 @@ class MujocoSimulator(StrikeEngine):
         other.__dict__.update(self.__dict__, batch=ModelBatch(self.model, threads=self.threads))  # compiled once
         return other
 
-    @property
-    def scene(self) -> StrikeScene:
-        return self._scene
-
-    def validate(self, scene: Scene) -> Validation:
+    def judged(self, scene: StrikeScene) -> Validation:
         """MuJoCo leaves out what only the analytic teacher knows."""
-        if not isinstance(scene, StrikeScene):
-            return not_a_strike(scene)
-        own = {p.name for p in scene.parameters("mujoco")}
-        return Validation(tuple(f"unknown '{p.name}': has no meaning here" for p in scene.unknown if p.name not in own))
+        return Validation(unknown_to_mujoco(scene))
 
     @property
     def takes(self) -> tuple[str, ...]:

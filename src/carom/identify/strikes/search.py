@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -24,32 +25,51 @@ MOST_FOLDS = 20
 LEVELS = ((0.5, 0.45), (0.22, 0.2), (0.1, 0.2), (0.04, 0.15))  #: half width of each grid, and its share of the budget
 
 
-def grid(
-    scene: StrikeScene,
-    impacts: Impacts,
-    *,
-    parameters: Sequence[Parameter | str] | None = None,
-    fixed: Mapping[str, float] | None = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    threads: int = 0,
-    progress: Steps | None = None,
-) -> Identification:
-    """Grid search, coarse to fine: evenly spread candidates over all values, then closer and closer around the best.
+class Options(TypedDict, total=False):
+    """What `grid` and `cma` take beside strikes."""
 
-    `parameters` are those to look for (default: all that MuJoCo knows of the scene), `fixed` holds others at a
-    value, `budget` is the number of strikes to simulate.
-    """
-    start = perf_counter()
-    problem = StrikeProblem.of(scene, impacts, parameters=parameters, fixed=fixed, threads=threads)
-    trials = Trials(problem, budget, progress)
+    parameters: Sequence[Parameter | str] | None  #: those to look for; default: all that MuJoCo knows of the scene
+    fixed: Mapping[str, float] | None  #: others, held at a value
+    budget: int  #: number of strikes to simulate
+    seed: int
+    threads: int
+    progress: Steps | None
+
+
+def grid(scene: StrikeScene, impacts: Impacts, **options: Unpack[Options]) -> Identification:
+    """Grid search, coarse to fine: evenly spread candidates over all values, then closer and closer around the best."""
+    return _searched("grid", _grid, scene, impacts, options)
+
+
+def cma(scene: StrikeScene, impacts: Impacts, **options: Unpack[Options]) -> Identification:
+    """CMA-ES, from the best of a first even spread; every generation is one call of the engine."""
+    return _searched("cma", _cma, scene, impacts, options)
+
+
+def _searched(
+    method: str, look: Callable[[Trials, int], None], scene: StrikeScene, impacts: Impacts, options: Options
+) -> Identification:
+    """What a way of looking through the trials finds."""
+    start, seed = perf_counter(), options.get("seed", 0)
+    problem = StrikeProblem.of(
+        scene,
+        impacts,
+        parameters=options.get("parameters"),
+        fixed=options.get("fixed"),
+        threads=options.get("threads", 0),
+    )
+    trials = Trials(problem, options.get("budget", BUDGET), options.get("progress"))
     trials.probe(seed)
+    look(trials, seed)
+    return _finish(method, trials, seed, start)
+
+
+def _grid(trials: Trials, seed: int) -> None:
     total = trials.left()
     for level, (half, share) in enumerate(LEVELS):
         count = max(min(round(share * total), trials.left()), 2)
         centre = trials.unit[trials.best] if level else np.full(trials.unit.shape[1], 0.5)
         trials.run(_spread(count, centre, half, seed + level))
-    return _finish("grid", trials, seed, start)
 
 
 def _spread(count: int, centre: Array, half: float, seed: int) -> Array:
@@ -59,29 +79,13 @@ def _spread(count: int, centre: Array, half: float, seed: int) -> Array:
     return np.asarray(low + points * (high - low))
 
 
-def cma(
-    scene: StrikeScene,
-    impacts: Impacts,
-    *,
-    parameters: Sequence[Parameter | str] | None = None,
-    fixed: Mapping[str, float] | None = None,
-    budget: int = BUDGET,
-    seed: int = 0,
-    threads: int = 0,
-    progress: Steps | None = None,
-) -> Identification:
-    """CMA-ES, from the best of a first even spread; every generation is one call of the engine. Options as `grid`."""
-    start = perf_counter()
-    problem = StrikeProblem.of(scene, impacts, parameters=parameters, fixed=fixed, threads=threads)
-    trials = Trials(problem, budget, progress)
-    trials.probe(seed)
+def _cma(trials: Trials, seed: int) -> None:
     count = trials.unit.shape[1]
     trials.run(_spread(max(trials.left() // 4, 2), np.full(count, 0.5), 0.5, seed))
     size = min(max(4 + int(3 * np.log(count)), 10), max(trials.left(), 2))
     search = Cma(np.clip(trials.unit[trials.best], 0.05, 0.95), sigma=0.2, seed=seed, population=size)
     while trials.left() >= size and not search.converged:
         search.tell(trials.run(search.ask()))
-    return _finish("cma", trials, seed, start)
 
 
 def _polished(trials: Trials, seed: int) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.constants import GRAVITY
-from carom.core.errors import CaromError, RecordingError
+from carom.core.errors import CaromError, RecordingError, UninformativeError
 from carom.identify.tosses.simulate import Starts
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
@@ -90,7 +90,7 @@ def motions_of(
             skipped.append((trajectory.name, str(reason)))
     if not used:
         why = f" ({skipped[0][1]})" if skipped else ""
-        raise CaromError(f"{recordings.path}: no recording can be simulated from before its first contact{why}")
+        raise UninformativeError(f"{recordings.path}: no recording can be simulated from before its first contact{why}")
     return _stacked(scene, used, starts, gravity), tuple(skipped)
 
 

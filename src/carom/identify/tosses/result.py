@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from scipy.stats import t as student
 
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, UninformativeError
 from carom.core.progress import Steps
 from carom.identify import trust
 from carom.identify.problem import Effort
@@ -59,7 +59,7 @@ def identify_motions(
     dead = _unseen(problem)
     if len(dead) == len(looked_for) and not read:
         if dead:
-            raise CaromError(
+            raise UninformativeError(
                 f"nothing to identify: none of these moves anything in these recordings: {', '.join(dead)}"
             )
         raise CaromError("every parameter is held: nothing is left to identify")
