@@ -1,0 +1,156 @@
+"""What a blow says about orientation: sizes that meet, a lever arm that makes the spin, friction that ends the slip.
+
+A blow changes a body's velocity by dv and its spin by dw. Both come from one impulse, so that k^2 dw = r x dv, with k
+the radius of gyration and r the lever arm to the contact. Friction takes slip away: after the blow the two surfaces move
+alike. Two equations for two numbers: the density of what was seen is the product of those of the lever arm and the slip.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from carom.core.errors import CaromError
+from carom.core.rotations import to_world, yaw
+from carom.recordings.checks.conventions.contacts import Contact, Motion
+from carom.recordings.checks.conventions.hypotheses import scattered
+from carom.scenes.shapes import Body
+from carom.state import Array, rotate
+
+SIX = np.concatenate([np.eye(3), -np.eye(3)])
+FACE_CENTRE = 0.01  #: [m] by which the middle of a striker's face may lie beside its frame
+FACE_WIDTH = 1.0  #: [m/rad] by which the place of contact moves along a flat face that is not parallel
+LEVER = (0.001, 0.2)  #: [m] scatter of lever arms, least and most
+SLIP = (0.02, 2.0)  #: the same of slip over the change of velocity
+GAP = (0.001, 0.1)  #: [m] the same of the gap at contact
+SIZE = 0.01  #: [m] by which stated sizes are off
+HELD = 0.1  #: share of the momentum that may be lost between two bodies that nothing holds
+FEWEST = 3  #: contacts
+
+
+def of_pairs(contacts: list[Contact], frame: str) -> Array | None:
+    """Log likelihood [4, 4] of the ways of target and striker, from all their contacts; None if they do not show."""
+    seen = [c for c in contacts if _known(c.target) and np.isfinite(c.before[0].numbers).all()]
+    seen = [c for c in seen if np.isfinite(c.after[0].numbers).all()]
+    if len(seen) < FEWEST:
+        return None
+    heading = _headings(seen, frame)  # [4, N]
+    meetings = [_meeting(contact, frame) for contact in seen]
+    lever = np.stack([m[0] for m in meetings], axis=-1)  # [4, N]
+    slip = np.stack([m[1] for m in meetings], axis=-1)  # [4, 4, N]
+    normal = np.stack([m[2] for m in meetings], axis=-1)  # [4, N], its direction
+    gap = np.stack([m[3] for m in meetings], axis=-1)  # [4, N]
+    beside = normal[:, None] - heading[None]
+    beside = np.where(np.isfinite(beside), (beside + np.pi) % (2 * np.pi) - np.pi, 0.0)
+    columns = np.stack([np.ones_like(beside), beside], axis=-1)
+    levers = np.broadcast_to(lever[:, None], beside.shape)
+    total = np.zeros((4, 4))
+    if are_free(seen) and all(np.isfinite(c.after[1].numbers).all() for c in seen):
+        other = np.stack([_meeting(c.swapped, frame)[0] for c in seen], axis=-1)
+        kept = (lever[:, None] + other) / np.sqrt(2)  # the two together are an error of the angular momentum
+        total = scattered(kept, np.ones((*kept.shape, 1)), [LEVER[0]], least=LEVER[0], most=LEVER[1])
+        levers = (lever[:, None] - other) / np.sqrt(2)
+    total = total + scattered(levers, columns, [FACE_CENTRE, FACE_WIDTH], least=LEVER[0], most=LEVER[1])
+    total = total + scattered(slip, np.ones((*slip.shape, 1)), [0.01], least=SLIP[0], most=SLIP[1])
+    if np.isfinite(gap).all():
+        total = total + scattered(gap, np.ones((*gap.shape, 1)), [SIZE], least=GAP[0], most=GAP[1])[:, None]
+    return np.asarray(total)
+
+
+def are_free(contacts: list[Contact]) -> bool:
+    """Whether two bodies keep their momentum when they meet, as they do when nothing holds them."""
+    lost = []
+    for contact in contacts:
+        if contact.target.mass is None or contact.striker.mass is None or not _known(contact.striker):
+            return False
+        masses = np.array([contact.target.mass, contact.striker.mass])
+        gained = np.array([a.velocity[:2] - b.velocity[:2] for a, b in zip(contact.after, contact.before, strict=True)])
+        gained = gained * masses[:, None]
+        lost.append(np.linalg.norm(gained.sum(axis=0)) / max(float(np.linalg.norm(gained, axis=-1).sum()), 1e-12))
+    return bool(lost) and float(np.median(lost)) < HELD
+
+
+def _known(body: Body) -> bool:
+    try:
+        return body.shape is not None and body.gyration_radius > 0
+    except CaromError:
+        return False
+
+
+def _headings(contacts: list[Contact], frame: str) -> Array:
+    """Direction [4, N] rad in which the striker's forward axis points; NaN where it has no orientation."""
+    turns = np.stack([c.before[1].turns(frame) for c in contacts], axis=1)  # [4, N, 4]
+    way = np.array([c.before[1].velocity for c in contacts]) * [1.0, 1.0, 0.0]
+    way = way / np.maximum(np.linalg.norm(way, axis=-1, keepdims=True), 1e-9)
+    back = turns * np.array([1.0, -1.0, -1.0, -1.0])
+    ahead = np.nanmean(to_world(back, np.broadcast_to(way, (4, *way.shape))), axis=1) if len(contacts) else way
+    forward = SIX[np.argmax(np.nan_to_num(ahead) @ SIX.T, axis=-1)]  # [4, 3]
+    pointing = to_world(turns, np.broadcast_to(forward[:, None], (4, len(contacts), 3)))
+    return np.asarray(np.arctan2(pointing[..., 1], pointing[..., 0]))
+
+
+def _meeting(contact: Contact, frame: str) -> tuple[Array, Array, Array, Array]:
+    """Lever arm's error [4] m, slip [4, 4] over the change of velocity, the normal's direction [4] rad, gap [4] m."""
+    body, shape = contact.target, contact.target.solid
+    centre, velocity, spin, change, turn = _planar(contact.before[0], contact.after[0], body, frame)
+    place = contact.before[1].position[:2]
+    frame_place = contact.before[0].position[:2]
+    if shape.is_round:
+        towards = np.broadcast_to(frame_place - place, (4, 2))
+        inward = towards / np.linalg.norm(towards, axis=-1, keepdims=True)
+        point = frame_place - float(shape.radius or 0.0) * inward
+        apart = np.linalg.norm(towards, axis=-1) - float(shape.radius or 0.0)
+        angle = np.full(4, np.nan)
+    else:
+        outline = rotate(np.broadcast_to(shape.planar_outline, (4, *shape.planar_outline.shape)), turn[:, None])
+        point, inward, apart = _nearest(outline + frame_place, place)
+        angle = np.arctan2(inward[:, 1], inward[:, 0])
+    size = np.linalg.norm(change, axis=-1)
+    arm = point - centre
+    lever = (_cross(arm, change) - body.gyration_radius**2 * spin[1]) / size
+    along = np.stack([-inward[:, 1], inward[:, 0]], axis=-1)
+    own = velocity + (spin[0] + spin[1])[:, None] * np.stack([-arm[:, 1], arm[:, 0]], axis=-1)
+    other = contact.after[1]
+    reach = point - place  # [4, 2]
+    theirs = np.nan_to_num(other.spins(frame)[:, 2])
+    surface = other.velocity[:2] + theirs[None, :, None] * np.stack([-reach[:, 1], reach[:, 0]], axis=-1)[:, None]
+    slip = np.sum((own[:, None] - surface) * along[:, None], axis=-1) / size[:, None]
+    striker = contact.striker.shape
+    gap = apart - float(striker.radius or 0.0) if striker is not None and striker.is_round else np.full(4, np.nan)
+    return lever, slip, angle, gap
+
+
+def _planar(before: Motion, after: Motion, body: Body, frame: str) -> tuple[Array, Array, Array, Array, Array]:
+    """Centre of mass [4, 2], its velocity after [4, 2], spin before and its change [2, 4], change of velocity [4, 2],
+    and yaw before [4], in the four ways."""
+    spins = np.stack([before.spins(frame)[:, 2], after.spins(frame)[:, 2]])
+    turns = yaw(before.turns(frame)), yaw(after.turns(frame))
+    offset = np.broadcast_to(body.planar_com, (4, 2))
+    velocities = []
+    for motion, spin, turn in zip((before, after), spins, turns, strict=True):
+        arm = rotate(offset, turn)
+        velocities.append(motion.velocity[:2] + spin[:, None] * np.stack([-arm[:, 1], arm[:, 0]], axis=-1))
+    centre = before.position[:2] + rotate(offset, turns[0])
+    spin = np.stack([spins[0], spins[1] - spins[0]])
+    return centre, velocities[1], spin, velocities[1] - velocities[0], turns[0]
+
+
+def _nearest(outlines: Array, place: Array) -> tuple[Array, Array, Array]:
+    """Nearest points [4, 2] of outlines [4, V, 2] to a place [2], inward normals there [4, 2], distances [4]."""
+    edge = np.roll(outlines, -1, axis=1) - outlines
+    offset = place - outlines
+    share = np.clip(np.sum(offset * edge, axis=-1) / np.sum(edge**2, axis=-1), 0.0, 1.0)
+    points = outlines + share[..., None] * edge
+    away = np.linalg.norm(place - points, axis=-1)
+    best = np.argmin(away, axis=1)
+    pick = np.arange(len(outlines)), best
+    point, distance = points[pick], away[pick]
+    inside = (_cross(edge, offset) > 0).all(axis=1)
+    side = edge[pick] / np.linalg.norm(edge[pick], axis=-1, keepdims=True)
+    inward = np.stack([-side[:, 1], side[:, 0]], axis=-1)
+    direct = (point - place) / np.maximum(distance, 1e-9)[:, None]
+    inward = np.where((inside | (distance < 1e-3))[:, None], inward, direct)
+    return point, inward, np.where(inside, -distance, distance)
+
+
+def _cross(one: Array, other: Array) -> Array:
+    return np.asarray(one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0])

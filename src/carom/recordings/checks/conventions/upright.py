@@ -1,0 +1,125 @@
+"""What stands or slides on a table stands upright and turns about the vertical only; what was tossed lies on a face."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from carom.core.rotations import axes, unit
+from carom.recordings.checks.conventions.hypotheses import ANYWHERE, mixed, near_axis, read_as
+from carom.recordings.differentiate import measured_rows
+from carom.recordings.geometry import lowest_point
+from carom.recordings.impacts.ground import LEAST_JUMP, is_tossed, velocity_jumps
+from carom.recordings.trajectory import Recordings, Trajectory
+from carom.scenes.shapes import Shape
+from carom.state import Array
+
+ROCKING = 0.02  #: [rad] by which a sliding body, or its measured orientation, tilts
+DRAWN = 0.03  #: [rad] by which frames and grounds are out of true
+STRAY = 0.05  #: share of recordings in which something else happens
+ODD = 0.01  #: share of folders in which a body's frame was not drawn along its shape
+SIZES = 0.02  #: by which stated sizes are off
+TRACKED = 0.002  #: [m] by which corners are off
+EVENTS = 6  #: touches of a toss that are looked at, the hardest ones
+SIX = np.concatenate([np.eye(3), -np.eye(3)])
+
+
+def on_the_table(recordings: Recordings, body: str) -> Array | None:
+    """Log likelihood [4] of the four ways, for a body that never leaves the table; None if it does not show."""
+    moved, stands = [], []
+    for trajectory in recordings.trajectories:
+        quaternion = trajectory.quaternion_world.get(body)
+        if quaternion is None or is_tossed(trajectory, body):
+            continue
+        rows = np.flatnonzero(measured_rows(quaternion))
+        if len(rows) < 5:
+            continue
+        upward = axes(unit(read_as(quaternion[rows], recordings.units.frame)))[..., 2]  # [4, T, 3], in the body's frame
+        first = _mean_direction(upward[:, :5])
+        away = _angle(upward, first[:, None])
+        moved.append(np.quantile(away, 0.98, axis=-1))
+        stands.append(first)
+    if not moved:
+        return None
+    slides = mixed([1 - STRAY, STRAY], near_axis(np.array(moved), ROCKING), np.array(ANYWHERE))
+    shape = next((t.bodies[body].shape for t in recordings.trajectories if body in t.bodies), None)
+    return np.asarray(slides.sum(axis=0) + _stands(np.array(stands), shape))
+
+
+def _stands(upward: Array, shape: Shape | None) -> Array:
+    """Log likelihood [4] of the vertical in the body's frame at rest [K, 4, 3], the same face below in all recordings."""
+    count = len(upward)
+    each = near_axis(np.arccos(np.clip(upward @ SIX.T, -1, 1)), DRAWN)  # [K, 4, 6]
+    each = mixed([1 - STRAY, STRAY], each, np.array(ANYWHERE)).sum(axis=0)
+    own = _mean_direction(np.swapaxes(upward, 0, 1))
+    alike = mixed([1 - STRAY, STRAY], near_axis(_angle(upward, own), DRAWN), np.array(ANYWHERE)).sum(axis=0)
+    any_way = alike + np.log(2 * np.pi * DRAWN**2 / count) + ANYWHERE
+    along = np.logaddexp.reduce(each, axis=-1) - np.log(6.0)
+    if shape is None or shape.kind == "sphere":
+        return np.asarray(mixed([0.5, 0.5], along, any_way))
+    shares = [0.0, 1 - ODD, ODD] if shape.kind == "box" else [0.9, 0.1 - ODD, ODD]
+    return np.asarray(mixed(np.maximum(shares, 1e-12), each[:, 2], along, any_way))
+
+
+def on_the_ground(recordings: Recordings, body: str) -> Array | None:
+    """Log likelihood [4] of the four ways, for tossed bodies: corners touch when the path bends, and faces at the end."""
+    lowest, events, rests = [], [], []
+    for trajectory in recordings.trajectories:
+        quaternion, shape = trajectory.quaternion_world.get(body), None
+        if quaternion is not None and is_tossed(trajectory, body):
+            shape = trajectory.bodies[body].shape
+        if quaternion is None or shape is None or shape.kind == "sphere":
+            continue
+        rows = np.flatnonzero(measured_rows(np.column_stack([trajectory.position_world[body], quaternion])))
+        if len(rows) < 12:
+            continue
+        ways = unit(read_as(quaternion[rows], recordings.units.frame))
+        position = trajectory.position_world[body][rows]
+        height = np.stack([lowest_point(shape, position, way) for way in ways])  # [4, T]
+        lowest.append((height[:, -5:].mean(axis=-1), height.min(axis=-1), shape.full_height))
+        events.append(_touches(trajectory, rows, position, height))
+        still = float(np.linalg.norm(np.ptp(position[-5:], axis=0))) < 0.002
+        if shape.kind == "box" and still:
+            rests.append(_mean_direction(axes(ways[:, -5:])[..., 2]))
+    if not lowest:
+        return None
+    end, deepest = (np.array([row[i] for row in lowest]) for i in (0, 1))  # [K, 4] each
+    size = np.array([row[2] for row in lowest])[:, None]
+    ground = np.median(end, axis=0)
+    total = _height(deepest - ground, np.hypot(TRACKED, SIZES * size), size).sum(axis=0)
+    for touched, error, tall in zip((e[0] for e in events), (e[1] for e in events), size[:, 0], strict=True):
+        if touched.shape[1]:
+            total = total + _height(touched - ground[:, None], error, tall).sum(axis=-1)
+    if rests:
+        angle = np.arccos(np.clip(np.abs(np.array(rests)).max(axis=-1), -1, 1))  # to the nearest face's normal
+        face = near_axis(angle, DRAWN) - np.log(6.0)
+        total = total + mixed([1 - STRAY, STRAY], face, np.array(ANYWHERE)).sum(axis=0)
+    return np.asarray(total)
+
+
+def _height(above: Array, error: Array | float, size: Array | float) -> Array:
+    """Log density of the height of a lowest point that should touch the ground."""
+    sure = -0.5 * (above / error) ** 2 - np.log(np.sqrt(2 * np.pi) * error)
+    return mixed([0.9, 0.1], sure, -np.log(2.0 * np.asarray(size)) + 0 * above)
+
+
+def _touches(trajectory: Trajectory, rows: Array, position: Array, height: Array) -> tuple[Array, Array]:
+    """Heights [4, E] of the lowest point where a toss's path bends, which needs no orientation, and their errors [E]."""
+    t = trajectory.time[rows]
+    jump = velocity_jumps(t, position)
+    found = []
+    while len(found) < EVENTS and jump.max(initial=0.0) > LEAST_JUMP:
+        found.append(int(np.argmax(jump)))
+        jump[max(found[-1] - 4, 0) : found[-1] + 5] = 0.0
+    at = np.array(found, dtype=int)
+    before = np.abs(position[np.maximum(at - 3, 0), 2] - position[at, 2]) / (3 * trajectory.period)
+    size = trajectory.period * before
+    return height[:, at], np.hypot(np.hypot(TRACKED, SIZES * np.ptp(height)), size)
+
+
+def _mean_direction(vectors: Array) -> Array:
+    """Mean direction [..., 3] of unit vectors [..., T, 3]."""
+    return unit(vectors.mean(axis=-2) + 1e-12)
+
+
+def _angle(one: Array, other: Array) -> Array:
+    return np.asarray(2 * np.arcsin(np.clip(0.5 * np.linalg.norm(one - other, axis=-1), 0, 1)))
