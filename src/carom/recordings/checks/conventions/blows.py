@@ -1,8 +1,10 @@
 """What a blow says about orientation: sizes that meet, a lever arm that makes the spin, friction that ends the slip.
 
 A blow changes a body's velocity by dv and its spin by dw. Both come from one impulse, so that k^2 dw = r x dv, with k
-the radius of gyration and r the lever arm to the contact. Friction takes slip away: after the blow the two surfaces move
-alike. Two equations for two numbers: the density of what was seen is the product of those of the lever arm and the slip.
+the radius of gyration and r the lever arm to the contact. Friction takes slip away: after the blow the two surfaces
+move alike, or at least slip less and not the other way. Two equations for two numbers: the density of what was seen is
+the product of those of lever arm and slip. Two bodies that nothing holds keep their angular momentum too, wherever and
+however long they touch.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ FACE_CENTRE = 0.01  #: [m] by which the middle of a striker's face may lie besid
 FACE_WIDTH = 1.0  #: [m/rad] by which the place of contact moves along a flat face that is not parallel
 LEVER = (0.001, 0.2)  #: [m] scatter of lever arms, least and most
 SLIP = (0.02, 2.0)  #: the same of slip over the change of velocity
+LEFT = 0.7  #: share of the slip that a blow leaves
 GAP = (0.001, 0.1)  #: [m] the same of the gap at contact
 SIZE = 0.01  #: [m] by which stated sizes are off
 HELD = 0.1  #: share of the momentum that may be lost between two bodies that nothing holds
@@ -36,7 +39,7 @@ def of_pairs(contacts: list[Contact], frame: str) -> Array | None:
     heading = _headings(seen, frame)  # [4, N]
     meetings = [_meeting(contact, frame) for contact in seen]
     lever = np.stack([m[0] for m in meetings], axis=-1)  # [4, N]
-    slip = np.stack([m[1] for m in meetings], axis=-1)  # [4, 4, N]
+    slips = np.stack([m[1] for m in meetings], axis=-1)  # [2, 4, 4, N], before and after
     normal = np.stack([m[2] for m in meetings], axis=-1)  # [4, N], its direction
     gap = np.stack([m[3] for m in meetings], axis=-1)  # [4, N]
     beside = normal[:, None] - heading[None]
@@ -50,7 +53,7 @@ def of_pairs(contacts: list[Contact], frame: str) -> Array | None:
         total = scattered(kept, np.ones((*kept.shape, 1)), [LEVER[0]], least=LEVER[0], most=LEVER[1])
         levers = (lever[:, None] - other) / np.sqrt(2)
     total = total + scattered(levers, columns, [FACE_CENTRE, FACE_WIDTH], least=LEVER[0], most=LEVER[1])
-    total = total + scattered(slip, np.ones((*slip.shape, 1)), [0.01], least=SLIP[0], most=SLIP[1])
+    total = total + scattered(slips[1], slips[0, ..., None], [LEFT], least=SLIP[0], most=SLIP[1])
     if np.isfinite(gap).all():
         total = total + scattered(gap, np.ones((*gap.shape, 1)), [SIZE], least=GAP[0], most=GAP[1])[:, None]
     return np.asarray(total)
@@ -82,14 +85,15 @@ def _headings(contacts: list[Contact], frame: str) -> Array:
     way = np.array([c.before[1].velocity for c in contacts]) * [1.0, 1.0, 0.0]
     way = way / np.maximum(np.linalg.norm(way, axis=-1, keepdims=True), 1e-9)
     back = turns * np.array([1.0, -1.0, -1.0, -1.0])
-    ahead = np.nanmean(to_world(back, np.broadcast_to(way, (4, *way.shape))), axis=1) if len(contacts) else way
-    forward = SIX[np.argmax(np.nan_to_num(ahead) @ SIX.T, axis=-1)]  # [4, 3]
+    ahead = np.nan_to_num(to_world(back, np.broadcast_to(way, (4, *way.shape)))).mean(axis=1)
+    forward = SIX[np.argmax(ahead @ SIX.T, axis=-1)]  # [4, 3]
     pointing = to_world(turns, np.broadcast_to(forward[:, None], (4, len(contacts), 3)))
     return np.asarray(np.arctan2(pointing[..., 1], pointing[..., 0]))
 
 
 def _meeting(contact: Contact, frame: str) -> tuple[Array, Array, Array, Array]:
-    """Lever arm's error [4] m, slip [4, 4] over the change of velocity, the normal's direction [4] rad, gap [4] m."""
+    """Lever arm's error [4] m, slip before and after [2, 4, 4] over the change of velocity, the normal's direction [4]
+    rad, gap [4] m."""
     body, shape = contact.target, contact.target.solid
     centre, velocity, spin, change, turn = _planar(contact.before[0], contact.after[0], body, frame)
     place = contact.before[1].position[:2]
@@ -104,19 +108,22 @@ def _meeting(contact: Contact, frame: str) -> tuple[Array, Array, Array, Array]:
         outline = rotate(np.broadcast_to(shape.planar_outline, (4, *shape.planar_outline.shape)), turn[:, None])
         point, inward, apart = _nearest(outline + frame_place, place)
         angle = np.arctan2(inward[:, 1], inward[:, 0])
-    size = np.linalg.norm(change, axis=-1)
+    size = np.maximum(np.linalg.norm(change, axis=-1), 1e-6)
     arm = point - centre
     lever = (_cross(arm, change) - body.gyration_radius**2 * spin[1]) / size
-    along = np.stack([-inward[:, 1], inward[:, 0]], axis=-1)
-    own = velocity + (spin[0] + spin[1])[:, None] * np.stack([-arm[:, 1], arm[:, 0]], axis=-1)
-    other = contact.after[1]
-    reach = point - place  # [4, 2]
-    theirs = np.nan_to_num(other.spins(frame)[:, 2])
-    surface = other.velocity[:2] + theirs[None, :, None] * np.stack([-reach[:, 1], reach[:, 0]], axis=-1)[:, None]
-    slip = np.sum((own[:, None] - surface) * along[:, None], axis=-1) / size[:, None]
+    along = _left(inward)
+    slips = []
+    for other, speed, turning in (
+        (contact.before[1], velocity - change, spin[0]),
+        (contact.after[1], velocity, spin[0] + spin[1]),
+    ):
+        own = speed + turning[:, None] * _left(arm)
+        theirs = np.nan_to_num(other.spins(frame)[:, 2])
+        surface = other.velocity[:2] + theirs[None, :, None] * _left(point - place)[:, None]
+        slips.append(np.sum((own[:, None] - surface) * along[:, None], axis=-1) / size[:, None])
     striker = contact.striker.shape
     gap = apart - float(striker.radius or 0.0) if striker is not None and striker.is_round else np.full(4, np.nan)
-    return lever, slip, angle, gap
+    return lever, np.stack(slips), angle, gap
 
 
 def _planar(before: Motion, after: Motion, body: Body, frame: str) -> tuple[Array, Array, Array, Array, Array]:
@@ -127,8 +134,7 @@ def _planar(before: Motion, after: Motion, body: Body, frame: str) -> tuple[Arra
     offset = np.broadcast_to(body.planar_com, (4, 2))
     velocities = []
     for motion, spin, turn in zip((before, after), spins, turns, strict=True):
-        arm = rotate(offset, turn)
-        velocities.append(motion.velocity[:2] + spin[:, None] * np.stack([-arm[:, 1], arm[:, 0]], axis=-1))
+        velocities.append(motion.velocity[:2] + spin[:, None] * _left(rotate(offset, turn)))
     centre = before.position[:2] + rotate(offset, turns[0])
     spin = np.stack([spins[0], spins[1] - spins[0]])
     return centre, velocities[1], spin, velocities[1] - velocities[0], turns[0]
@@ -146,7 +152,7 @@ def _nearest(outlines: Array, place: Array) -> tuple[Array, Array, Array]:
     point, distance = points[pick], away[pick]
     inside = (_cross(edge, offset) > 0).all(axis=1)
     side = edge[pick] / np.linalg.norm(edge[pick], axis=-1, keepdims=True)
-    inward = np.stack([-side[:, 1], side[:, 0]], axis=-1)
+    inward = _left(side)
     direct = (point - place) / np.maximum(distance, 1e-9)[:, None]
     inward = np.where((inside | (distance < 1e-3))[:, None], inward, direct)
     return point, inward, np.where(inside, -distance, distance)
@@ -154,3 +160,8 @@ def _nearest(outlines: Array, place: Array) -> tuple[Array, Array, Array]:
 
 def _cross(one: Array, other: Array) -> Array:
     return np.asarray(one[..., 0] * other[..., 1] - one[..., 1] * other[..., 0])
+
+
+def _left(vectors: Array) -> Array:
+    """Vectors [..., 2] after a quarter turn to the left."""
+    return np.stack([-vectors[..., 1], vectors[..., 0]], axis=-1)

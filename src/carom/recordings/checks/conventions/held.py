@@ -55,7 +55,9 @@ def of_jolts(contacts: list[Contact], frame: str) -> Array | None:
     columns[:count, 0], columns[count:, 0] = causes
     columns[:count, 1], columns[count:, 2] = 1.0, 1.0
     both = np.concatenate([level, steep], axis=-1)
-    total = scattered(both, np.broadcast_to(columns, (4, *columns.shape)), [LEVER, DRIFT, DRIFT], least=SPIN[0], most=SPIN[1])
+    total = scattered(
+        both, np.broadcast_to(columns, (4, *columns.shape)), [LEVER, DRIFT, DRIFT], least=SPIN[0], most=SPIN[1]
+    )
     roll = np.sum(turned * way, axis=-1)
     return np.asarray(total + scattered(roll, np.ones((4, count, 1)), [DRIFT], least=SPIN[0], most=SPIN[1]))
 

@@ -51,7 +51,7 @@ def scattered(values: Array, columns: Array, widths: ArrayLike, *, least: float,
     outside = values.shape[-1] - s.shape[-1]
     total = -0.5 * (np.log(spread) + along**2 / spread).sum(axis=-1)
     total = total - 0.5 * (outside * np.log(sigma[:, 0] ** 2) + np.maximum(rest, 0.0) / sigma[:, 0] ** 2)
-    return mean_of(total, axis=-1) - 0.5 * values.shape[-1] * np.log(2 * np.pi)
+    return np.asarray(mean_of(total, axis=-1) - 0.5 * values.shape[-1] * np.log(2 * np.pi))
 
 
 def mean_of(logs: Array, axis: int = -1) -> Array:
@@ -65,7 +65,7 @@ def mixed(shares: ArrayLike, *logs: Array) -> Array:
     return np.asarray(np.logaddexp.reduce(parts))
 
 
-def near_axis(angle: Array, sigma: float) -> Array:
+def near_axis(angle: Array, sigma: Array | float) -> Array:
     """Log density, per solid angle, of a direction that lies this far [rad] from where it should."""
     return np.asarray(-np.log(2 * np.pi * sigma**2) - 0.5 * (angle / sigma) ** 2)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carom.core.rotations import axes, unit
 from carom.recordings.checks.conventions.hypotheses import ANYWHERE, mixed, near_axis, read_as
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import LEAST_JUMP, is_tossed, velocity_jumps
+from carom.recordings.sampled import noise_floor
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.scenes.shapes import Shape
 from carom.state import Array
@@ -25,7 +27,7 @@ SIX = np.concatenate([np.eye(3), -np.eye(3)])
 
 def on_the_table(recordings: Recordings, body: str) -> Array | None:
     """Log likelihood [4] of the four ways, for a body that never leaves the table; None if it does not show."""
-    moved, stands = [], []
+    moved, stands, noise = [], [], []
     for trajectory in recordings.trajectories:
         quaternion = trajectory.quaternion_world.get(body)
         if quaternion is None or is_tossed(trajectory, body):
@@ -38,15 +40,17 @@ def on_the_table(recordings: Recordings, body: str) -> Array | None:
         away = _angle(upward, first[:, None])
         moved.append(np.quantile(away, 0.98, axis=-1))
         stands.append(first)
+        noise.append(_turn_noise(trajectory.time[rows], quaternion[rows]))
     if not moved:
         return None
-    slides = mixed([1 - STRAY, STRAY], near_axis(np.array(moved), ROCKING), np.array(ANYWHERE))
+    rocking = np.hypot(ROCKING, 2 * np.array(noise))[:, None]  # the largest of many angles is some deviations
+    slides = mixed([1 - STRAY, STRAY], near_axis(np.array(moved), rocking), np.array(ANYWHERE))
     shape = next((t.bodies[body].shape for t in recordings.trajectories if body in t.bodies), None)
     return np.asarray(slides.sum(axis=0) + _stands(np.array(stands), shape))
 
 
 def _stands(upward: Array, shape: Shape | None) -> Array:
-    """Log likelihood [4] of the vertical in the body's frame at rest [K, 4, 3], the same face below in all recordings."""
+    """Log likelihood [4] of the vertical in the body's frame at rest [K, 4, 3], on one face in all recordings."""
     count = len(upward)
     each = near_axis(np.arccos(np.clip(upward @ SIX.T, -1, 1)), DRAWN)  # [K, 4, 6]
     each = mixed([1 - STRAY, STRAY], each, np.array(ANYWHERE)).sum(axis=0)
@@ -61,7 +65,7 @@ def _stands(upward: Array, shape: Shape | None) -> Array:
 
 
 def on_the_ground(recordings: Recordings, body: str) -> Array | None:
-    """Log likelihood [4] of the four ways, for tossed bodies: corners touch when the path bends, and faces at the end."""
+    """Log likelihood [4] of the four ways for a tossed body: corners touch when its path bends, a face at the end."""
     lowest, events, rests = [], [], []
     for trajectory in recordings.trajectories:
         quaternion, shape = trajectory.quaternion_world.get(body), None
@@ -75,20 +79,21 @@ def on_the_ground(recordings: Recordings, body: str) -> Array | None:
         ways = unit(read_as(quaternion[rows], recordings.units.frame))
         position = trajectory.position_world[body][rows]
         height = np.stack([lowest_point(shape, position, way) for way in ways])  # [4, T]
-        lowest.append((height[:, -5:].mean(axis=-1), height.min(axis=-1), shape.full_height))
-        events.append(_touches(trajectory, rows, position, height))
+        error = np.hypot(TRACKED, SIZES * shape.full_height)
+        error = np.hypot(error, shape.reach * _turn_noise(trajectory.time[rows], quaternion[rows]))
+        lowest.append((height[:, -5:].mean(axis=-1), height.min(axis=-1), shape.full_height, error))
+        events.append(_touches(trajectory, rows, position, height, float(error)))
         still = float(np.linalg.norm(np.ptp(position[-5:], axis=0))) < 0.002
         if shape.kind == "box" and still:
             rests.append(_mean_direction(axes(ways[:, -5:])[..., 2]))
     if not lowest:
         return None
     end, deepest = (np.array([row[i] for row in lowest]) for i in (0, 1))  # [K, 4] each
-    size = np.array([row[2] for row in lowest])[:, None]
+    size, error = (np.array([row[i] for row in lowest])[:, None] for i in (2, 3))
     ground = np.median(end, axis=0)
-    total = _height(deepest - ground, np.hypot(TRACKED, SIZES * size), size).sum(axis=0)
-    for touched, error, tall in zip((e[0] for e in events), (e[1] for e in events), size[:, 0], strict=True):
-        if touched.shape[1]:
-            total = total + _height(touched - ground[:, None], error, tall).sum(axis=-1)
+    total = _height(deepest - ground, error, size).sum(axis=0)
+    for (touched, errors), tall in zip(events, size[:, 0], strict=True):
+        total = total + _height(touched - ground[:, None], errors, tall).sum(axis=-1)
     if rests:
         angle = np.arccos(np.clip(np.abs(np.array(rests)).max(axis=-1), -1, 1))  # to the nearest face's normal
         face = near_axis(angle, DRAWN) - np.log(6.0)
@@ -102,18 +107,26 @@ def _height(above: Array, error: Array | float, size: Array | float) -> Array:
     return mixed([0.9, 0.1], sure, -np.log(2.0 * np.asarray(size)) + 0 * above)
 
 
-def _touches(trajectory: Trajectory, rows: Array, position: Array, height: Array) -> tuple[Array, Array]:
-    """Heights [4, E] of the lowest point where a toss's path bends, which needs no orientation, and their errors [E]."""
+def _touches(
+    trajectory: Trajectory, rows: NDArray[np.int64], position: Array, height: Array, error: float
+) -> tuple[Array, Array]:
+    """Heights [4, E] of the lowest point where the path bends, which needs no orientation, and their errors [E]."""
     t = trajectory.time[rows]
     jump = velocity_jumps(t, position)
-    found = []
+    found: list[int] = []
     while len(found) < EVENTS and jump.max(initial=0.0) > LEAST_JUMP:
         found.append(int(np.argmax(jump)))
         jump[max(found[-1] - 4, 0) : found[-1] + 5] = 0.0
     at = np.array(found, dtype=int)
     before = np.abs(position[np.maximum(at - 3, 0), 2] - position[at, 2]) / (3 * trajectory.period)
-    size = trajectory.period * before
-    return height[:, at], np.hypot(np.hypot(TRACKED, SIZES * np.ptp(height)), size)
+    return height[:, at], np.hypot(error, trajectory.period * before)
+
+
+def _turn_noise(time: Array, quaternion: Array) -> float:
+    """Noise of an orientation about one axis [rad], which is the same however its numbers are read."""
+    flips = np.where(np.sum(quaternion[1:] * quaternion[:-1], axis=-1) < 0, -1.0, 1.0)
+    even = quaternion * np.concatenate([[1.0], np.cumprod(flips)])[:, None]
+    return 2 * float(np.sqrt(np.mean(np.nan_to_num(noise_floor(time, even)) ** 2)))
 
 
 def _mean_direction(vectors: Array) -> Array:

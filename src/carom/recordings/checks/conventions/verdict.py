@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,32 +11,19 @@ from carom.recordings.checks.conventions.contacts import contacts
 from carom.recordings.checks.conventions.held import of_approach, of_jolts
 from carom.recordings.checks.conventions.hypotheses import CHANGES
 from carom.recordings.checks.conventions.upright import on_the_ground, on_the_table
-from carom.recordings.checks.findings import Observation
+from carom.recordings.checks.findings import Convention, Observation
 from carom.recordings.trajectory import Recordings
 from carom.state import Array
 
-PRIOR = np.array([0.97, 0.01, 0.01, 0.01])  #: before any recording is seen, in the order of `CHANGES`
+PRIOR = np.array([0.97, 0.01, 0.01, 0.01])  #: of one body, before any recording is seen, in the order of `CHANGES`
+ALIKE, ALONE, MIXED = 6e-3, 4e-3, 2e-4  #: of two bodies: the same change in both, a change in one, two different ones
 SURE = 0.99  #: probability from where on a change is a fault
-LIKELY = 0.95  #: probability from where on a change is worth a warning
+LIKELY = 0.9  #: probability from where on a change is worth a warning
 SAYS = 1.0  #: a difference of log likelihoods below which a witness tells two ways not apart
 
 
-@dataclass(frozen=True)
-class Convention:
-    """What the recordings say about the quaternions of one body."""
-
-    probability: Mapping[str, float]  #: of each of the ways in which they may be meant
-    evidence: Mapping[str, Mapping[str, float]]  #: by witness: log likelihood of each way, less that as declared
-    untold: tuple[str, ...]  #: ways that these recordings cannot tell from the most probable one
-
-    @property
-    def found(self) -> str:
-        """The most probable way."""
-        return max(self.probability, key=lambda way: self.probability[way])
-
-
 def conventions(recordings: Recordings) -> dict[str, Convention]:
-    """The convention of each body whose orientation is measured. The recordings must be in the frames of their files."""
+    """The convention of each body whose orientation is measured, from recordings in the frames of their files."""
     frame, bodies = recordings.units.frame, _oriented(recordings)
     alone: dict[str, dict[str, Array]] = {name: {} for name in bodies}
     target = next((name for name, body in recordings.bodies.items() if body.role == "target"), None)
@@ -52,17 +38,32 @@ def conventions(recordings: Recordings) -> dict[str, Convention]:
         elif name == striker:
             witnesses = {"approach": of_approach(met, frame), "jolt": of_jolts(met, frame)}
         alone[name] = {witness: logs for witness, logs in witnesses.items() if logs is not None}
-    pair = of_pairs(met, frame) if target in bodies else None
     found = {}
-    for name in bodies:
-        own = dict(alone[name])
-        if pair is not None and target is not None and striker is not None and name in (target, striker):
-            other = striker if name == target else target
-            beside = _total(alone.get(other, {})) + np.log(PRIOR)
-            logs = pair + (beside[None, :] if name == target else beside[:, None])
-            own["blow"] = np.logaddexp.reduce(logs, axis=1 if name == target else 0)
-        found[name] = _weighed(own)
-    return found
+    if target in bodies and striker in bodies and target is not None and striker is not None:
+        pair = of_pairs(met, frame)
+        blow = np.zeros((4, 4)) if pair is None else pair
+        apart = _total(alone[target])[:, None] + _total(alone[striker]) + np.log(_joint_prior())
+        for name, axis in ((target, 1), (striker, 0)):
+            if pair is not None:  # what the blows add for this body, whatever the other's way is
+                alone[name]["blow"] = _summed(apart + blow, axis) - _summed(apart, axis)
+            found[name] = _weighed(alone[name], _summed(apart + blow, axis))
+    elif target in bodies and target is not None:
+        pair = of_pairs(met, frame)
+        alone[target].update({} if pair is None else {"blow": pair[:, 0]})
+    return {name: found.get(name) or _weighed(alone[name], _total(alone[name]) + np.log(PRIOR)) for name in bodies}
+
+
+def _joint_prior() -> Array:
+    """Probability [4, 4] of the ways of two bodies: one program wrote both, so they are often wrong alike."""
+    prior = np.full((4, 4), MIXED)
+    prior[0, :] = prior[:, 0] = ALONE
+    np.fill_diagonal(prior, ALIKE)
+    prior[0, 0] = 1 - 3 * ALIKE - 6 * ALONE - 6 * MIXED
+    return prior
+
+
+def _summed(logs: Array, axis: int) -> Array:
+    return np.asarray(np.logaddexp.reduce(logs, axis=axis))
 
 
 def _oriented(recordings: Recordings) -> list[str]:
@@ -71,46 +72,54 @@ def _oriented(recordings: Recordings) -> list[str]:
 
 
 def _total(logs: Mapping[str, Array]) -> Array:
-    return np.sum([np.zeros(4), *logs.values()], axis=0)
+    return np.asarray(np.sum([np.zeros(4), *logs.values()], axis=0))
 
 
-def _weighed(logs: Mapping[str, Array]) -> Convention:
-    total = _total(logs)
-    posterior = total + np.log(PRIOR)
+def _weighed(logs: Mapping[str, Array], posterior: Array) -> Convention:
     chance = np.exp(posterior - np.logaddexp.reduce(posterior))
-    best = int(np.argmax(posterior))
+    best, total = int(np.argmax(posterior)), _total(logs)
     alike = [CHANGES[i] for i in range(4) if i != best and abs(total[i] - total[best]) < SAYS]
     evidence = {w: {c: float(v) for c, v in zip(CHANGES, part - part[0], strict=True)} for w, part in logs.items()}
-    return Convention({c: float(p) for c, p in zip(CHANGES, chance, strict=True)}, evidence, tuple(alike))
+    probability = {c: float(p) for c, p in zip(CHANGES, chance, strict=True)}
+    return Convention(CHANGES[best], probability, evidence, tuple(alike))
 
 
 def check_conventions(found: Mapping[str, Convention]) -> Iterator[Observation]:
     """A line for each body whose quaternions are not what the format says, with what to change."""
     for name, convention in found.items():
-        chance = convention.probability
-        wrong = 1 - chance[CHANGES[0]]
+        wrong = 1 - convention.probability[CHANGES[0]]
         if wrong < LIKELY:
             continue
-        last = chance["w-last"] + chance["w-last and inverted"]
-        inverted = chance["inverted"] + chance["w-last and inverted"]
-        seen, todo, open_ = [], [], ""
-        if last >= 0.5:
-            seen.append("look like x, y, z, w under w-first names")
-            todo.append(f"rename the columns of {name} so that {name}.qw is the last of the four")
-        if inverted >= LIKELY * wrong:
-            seen.append("turn the world into the body instead of the body into the world")
-            todo.append(f"change the signs of the x, y and z parts of {name}'s quaternions")
-        elif last >= 0.5 and inverted > wrong - LIKELY * wrong:
-            open_ = "; whether they are inverted too cannot be told from these recordings"
-        if not seen:
-            continue
+        seen, todo = _words(name, {way: p / wrong for way, p in convention.probability.items()})
         yield Observation(
             "error" if wrong >= SURE else "warning",
             "quaternion-convention",
-            f"{name}: the quaternions {' and '.join(seen)} ({_percent(wrong)} sure){open_}: "
-            f"{' and '.join(todo)}; they are read as declared, nothing was changed",
+            f"{name}: the quaternion columns {seen} ({_percent(wrong)} sure): {todo}; "
+            "they were read as declared, nothing was switched",
             column=f"{name}.qw",
         )
+
+
+def _words(name: str, share: Mapping[str, float]) -> tuple[str, str]:
+    """What is wrong and what to do, given the shares of the three changes in what is wrong."""
+    order = "look like x, y, z, w under w-first names", f"rename the columns of {name}"
+    way = "look like body from world, not world from body", f"change the signs of qx, qy and qz of {name}"
+    both = share["w-last and inverted"]
+    last, inverted = share["w-last"] + both, share["inverted"] + both
+    if both >= LIKELY:
+        return f"{order[0]}, and like body from world, not world from body", f"{order[1]}, then {way[1]}"
+    if share["w-last"] >= LIKELY:
+        return order
+    if share["inverted"] >= LIKELY:
+        return way
+    if last >= LIKELY:
+        return f"{order[0]}; whether they are inverted too cannot be told from these recordings", order[1]
+    if inverted >= LIKELY:
+        return f"{way[0]}; whether w is the last one too cannot be told from these recordings", way[1]
+    return (
+        "are not w first, world from body; whether w is last or the rotation inverted cannot be told",
+        f"look up how {name}'s orientation was written",
+    )
 
 
 def _percent(chance: float) -> str:
