@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from carom.core.errors import CaromError
-from carom.core.rotations import to_world, yaw
+from carom.core.rotations import axes, to_world, yaw
 from carom.recordings.checks.conventions.contacts import Contact, Motion
-from carom.recordings.checks.conventions.hypotheses import scattered
+from carom.recordings.checks.conventions.hypotheses import mixed, scattered
 from carom.scenes.shapes import Body
 from carom.state import Array, rotate
 
@@ -24,8 +24,10 @@ FACE_WIDTH = 1.0  #: [m/rad] by which the place of contact moves along a flat fa
 LEVER = (0.001, 0.2)  #: [m] scatter of lever arms, least and most
 SLIP = (0.02, 2.0)  #: the same of slip over the change of velocity
 LEFT = 0.7  #: share of the slip that a blow leaves
-GAP = (0.001, 0.1)  #: [m] the same of the gap at contact
+GAP = (0.001, 0.005)  #: [m] the same of the gap at contact
+ODD = 0.01  #: share of folders in which shapes or frames are not what the header says
 SIZE = 0.01  #: [m] by which stated sizes are off
+UPRIGHT = 0.9  #: height of a unit z axis from where on a body stands upright
 HELD = 0.1  #: share of the momentum that may be lost between two bodies that nothing holds
 FEWEST = 3  #: contacts
 
@@ -52,11 +54,21 @@ def of_pairs(contacts: list[Contact], frame: str) -> Array | None:
         kept = (lever[:, None] + other) / np.sqrt(2)  # the two together are an error of the angular momentum
         total = scattered(kept, np.ones((*kept.shape, 1)), [LEVER[0]], least=LEVER[0], most=LEVER[1])
         levers = (lever[:, None] - other) / np.sqrt(2)
-    total = total + scattered(levers, columns, [FACE_CENTRE, FACE_WIDTH], least=LEVER[0], most=LEVER[1])
+    reach = sum(np.log(float(np.ptp(c.target.solid.planar_outline))) for c in seen)  # of places that are just any
+    placed = scattered(levers, columns, [FACE_CENTRE, FACE_WIDTH], least=LEVER[0], most=LEVER[1])
+    total = total + mixed([1 - ODD, ODD], placed, np.array(-reach))
     total = total + scattered(slips[1], slips[0, ..., None], [LEFT], least=SLIP[0], most=SLIP[1])
     if np.isfinite(gap).all():
-        total = total + scattered(gap, np.ones((*gap.shape, 1)), [SIZE], least=GAP[0], most=GAP[1])[:, None]
-    return np.asarray(total)
+        met = scattered(gap, np.ones((*gap.shape, 1)), [SIZE], least=GAP[0], most=GAP[1])
+        if float(met.max()) < -reach:
+            return None  # outlines meet in none of the ways: sizes or frames are wrong, and lever arms prove nothing
+        total = total + mixed([1 - ODD, ODD], met, np.array(-reach))[:, None]
+    # blows are looked at from above: they say nothing about ways in which the target would not stand upright
+    upward = np.median([axes(c.before[0].turns(frame))[:, 2, 2] for c in seen], axis=0)
+    stands = upward > UPRIGHT
+    if not stands.any():
+        return None
+    return np.where(stands[:, None], total, total[stands].max(axis=0))
 
 
 def are_free(contacts: list[Contact]) -> bool:

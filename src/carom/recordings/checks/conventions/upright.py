@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from carom.core.rotations import axes, unit
 from carom.recordings.checks.conventions.hypotheses import ANYWHERE, mixed, near_axis, read_as
 from carom.recordings.differentiate import measured_rows
-from carom.recordings.geometry import lowest_point
+from carom.recordings.geometry import corners, lowest_point
 from carom.recordings.impacts.ground import LEAST_JUMP, is_tossed, velocity_jumps
 from carom.recordings.sampled import noise_floor
 from carom.recordings.trajectory import Recordings, Trajectory
@@ -17,11 +17,13 @@ from carom.state import Array
 
 ROCKING = 0.02  #: [rad] by which a sliding body, or its measured orientation, tilts
 DRAWN = 0.03  #: [rad] by which frames and grounds are out of true
-STRAY = 0.05  #: share of recordings in which something else happens
+STRAY = 0.05  #: share of recordings, and of touches, in which something else happens
 ODD = 0.01  #: share of folders in which a body's frame was not drawn along its shape
 SIZES = 0.02  #: by which stated sizes are off
 TRACKED = 0.002  #: [m] by which corners are off
 EVENTS = 6  #: touches of a toss that are looked at, the hardest ones
+FITS = 0.7  #: share of what a right convention usually gains, below which nothing fits
+ROOT = np.sqrt(2 * np.pi)
 SIX = np.concatenate([np.eye(3), -np.eye(3)])
 
 
@@ -46,7 +48,8 @@ def on_the_table(recordings: Recordings, body: str) -> Array | None:
     rocking = np.hypot(ROCKING, 2 * np.array(noise))[:, None]  # the largest of many angles is some deviations
     slides = mixed([1 - STRAY, STRAY], near_axis(np.array(moved), rocking), np.array(ANYWHERE))
     shape = next((t.bodies[body].shape for t in recordings.trajectories if body in t.bodies), None)
-    return np.asarray(slides.sum(axis=0) + _stands(np.array(stands), shape))
+    steady = mixed([1 - ODD, ODD], slides.sum(axis=0), np.array(len(moved) * ANYWHERE))
+    return np.asarray(steady + _stands(np.array(stands), shape))
 
 
 def _stands(upward: Array, shape: Shape | None) -> Array:
@@ -80,7 +83,7 @@ def on_the_ground(recordings: Recordings, body: str) -> Array | None:
         position = trajectory.position_world[body][rows]
         height = np.stack([lowest_point(shape, position, way) for way in ways])  # [4, T]
         error = np.hypot(TRACKED, SIZES * shape.full_height)
-        error = np.hypot(error, shape.reach * _turn_noise(trajectory.time[rows], quaternion[rows]))
+        error = np.hypot(error, _reach(shape) * _turn_noise(trajectory.time[rows], quaternion[rows]))
         lowest.append((height[:, -5:].mean(axis=-1), height.min(axis=-1), shape.full_height, error))
         events.append(_touches(trajectory, rows, position, height, float(error)))
         still = float(np.linalg.norm(np.ptp(position[-5:], axis=0))) < 0.002
@@ -91,20 +94,26 @@ def on_the_ground(recordings: Recordings, body: str) -> Array | None:
     end, deepest = (np.array([row[i] for row in lowest]) for i in (0, 1))  # [K, 4] each
     size, error = (np.array([row[i] for row in lowest])[:, None] for i in (2, 3))
     ground = np.median(end, axis=0)
-    total = _height(deepest - ground, error, size).sum(axis=0)
-    for (touched, errors), tall in zip(events, size[:, 0], strict=True):
-        total = total + _height(touched - ground[:, None], errors, tall).sum(axis=-1)
+    parts = [_gained(((deepest - ground) / error) ** 2, -np.log(ROOT * error), -np.log(2 * size), 1)]
+    for (touched, errors), tall in zip(events, size, strict=True):
+        off = ((touched - ground[:, None]) / errors).T ** 2
+        parts.append(_gained(off, -np.log(ROOT * errors[:, None]), -np.log(2 * tall), 1))
     if rests:
         angle = np.arccos(np.clip(np.abs(np.array(rests)).max(axis=-1), -1, 1))  # to the nearest face's normal
-        face = near_axis(angle, DRAWN) - np.log(6.0)
-        total = total + mixed([1 - STRAY, STRAY], face, np.array(ANYWHERE)).sum(axis=0)
-    return np.asarray(total)
+        peak = near_axis(np.zeros((len(rests), 1)), DRAWN) - np.log(6.0)
+        parts.append(_gained((angle / DRAWN) ** 2, peak, np.array([ANYWHERE]), 2))
+    gain, usual = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
+    # a frame that is not the shape's fits nowhere, or somewhat by chance: then nothing can be said
+    return np.asarray(np.where(gain > FITS * usual, gain, np.log(ODD)))
 
 
-def _height(above: Array, error: Array | float, size: Array | float) -> Array:
-    """Log density of the height of a lowest point that should touch the ground."""
-    sure = -0.5 * (above / error) ** 2 - np.log(np.sqrt(2 * np.pi) * error)
-    return mixed([0.9, 0.1], sure, -np.log(2.0 * np.asarray(size)) + 0 * above)
+def _gained(off: Array, peak: Array, anywhere: Array, directions: int) -> tuple[Array, float]:
+    """What normal densities of squared deviations [K, 4] gain over any value's, summed [4], and what is usual.
+
+    `peak` [K, 1] is the log density at no deviation; on average it is half a unit less for each direction.
+    """
+    gain = mixed([1 - STRAY, STRAY], peak - 0.5 * off, anywhere + 0 * off) - anywhere
+    return gain.sum(axis=0), float((peak - 0.5 * directions - anywhere).sum())
 
 
 def _touches(
@@ -120,6 +129,10 @@ def _touches(
     at = np.array(found, dtype=int)
     before = np.abs(position[np.maximum(at - 3, 0), 2] - position[at, 2]) / (3 * trajectory.period)
     return height[:, at], np.hypot(error, trajectory.period * before)
+
+
+def _reach(shape: Shape) -> float:
+    return float(np.linalg.norm(corners(shape), axis=-1).max())
 
 
 def _turn_noise(time: Array, quaternion: Array) -> float:

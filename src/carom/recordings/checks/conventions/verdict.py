@@ -117,7 +117,8 @@ def _words(name: str, share: Mapping[str, float]) -> tuple[str, str]:
     if inverted >= LIKELY:
         return f"{way[0]}; whether w is the last one too cannot be told from these recordings", way[1]
     return (
-        "are not w first, world from body; whether w is last or the rotation inverted cannot be told",
+        "look like x, y, z, w under w-first names or like body from world; which of the two cannot be told from these "
+        "recordings",
         f"look up how {name}'s orientation was written",
     )
 
