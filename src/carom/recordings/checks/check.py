@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from carom.core.errors import RecordingError
+from carom.recordings.checks.conventions.verdict import check_conventions, conventions
 from carom.recordings.checks.findings import BodySummary, CheckReport, Observation, gather
 from carom.recordings.checks.physics import (
     check_gravity,
@@ -20,8 +22,9 @@ from carom.recordings.checks.physics import (
 )
 from carom.recordings.checks.samples import check_samples
 from carom.recordings.differentiate import measured_rows
+from carom.recordings.facing import faced
 from carom.recordings.faults import FaultError
-from carom.recordings.formats.folder import read_leniently
+from carom.recordings.formats.folder import read_as_drawn
 from carom.recordings.impacts.measured import Impact
 from carom.recordings.impacts.segment import find_impacts
 from carom.recordings.sampled import noise_floor, wait_spacing
@@ -33,11 +36,18 @@ def check(path: str | Path) -> CheckReport:
     """The report on a folder: what it holds, how good it is, and what is wrong with it."""
     folder = Path(path)
     try:
-        recordings, faults = read_leniently(folder)
+        drawn, faults = read_as_drawn(folder)
     except FaultError as fault:
         return CheckReport(folder, 0, 0, findings=gather([_from_fault(fault)], 1))
-    listed = len(recordings) + len(faults)
+    listed = len(drawn) + len(faults)
     seen = [_from_fault(fault) for fault in faults]
+    meant = conventions(drawn)
+    seen.extend(check_conventions(meant))
+    try:
+        recordings = faced(drawn)
+    except RecordingError as fault:  # often because its quaternions are not what the format says
+        recordings = drawn
+        seen.append(Observation("error", "facing", str(fault)))
     seen.extend(_check_bodies(recordings))
     impacts: dict[str, tuple[Impact, ...]] = {}
     for trajectory in recordings.trajectories:
@@ -70,6 +80,7 @@ def check(path: str | Path) -> CheckReport:
         gravity_std=float("nan") if fall is None else fall.std,
         ground_height=float("nan") if rest is None else rest.height,
         ground_tilt=float("nan") if rest is None else rest.tilt,
+        conventions=meant,
         findings=gather(seen, listed),
     )
 

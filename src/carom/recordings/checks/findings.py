@@ -58,6 +58,16 @@ class BodySummary:
 
 
 @dataclass(frozen=True)
+class Convention:
+    """What the recordings say about the quaternions of one body: w first or last, world from body or its inverse."""
+
+    found: str  #: the most probable way in which they are meant; "as declared" unless something is wrong
+    probability: Mapping[str, float]  #: of each of the ways
+    evidence: Mapping[str, Mapping[str, float]]  #: by witness: log likelihood of each way, less that as declared
+    untold: tuple[str, ...]  #: ways that these recordings cannot tell from the one found
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The state of a recordings folder: a summary, and everything found, worst first."""
 
@@ -76,6 +86,7 @@ class CheckReport:
     gravity_std: float = float("nan")  #: [m/s^2] standard error
     ground_height: float = float("nan")  #: [m] of the lowest points at rest
     ground_tilt: float = float("nan")  #: [rad] of the faces that bodies rest on, median
+    conventions: Mapping[str, Convention] = field(default_factory=dict)  #: of the quaternions, by body
     findings: tuple[Finding, ...] = ()
 
     @property

@@ -43,6 +43,12 @@ def read(path: str | Path) -> Recordings:
 
 def read_leniently(path: str | Path) -> tuple[Recordings, tuple[FaultError, ...]]:
     """The trajectories that can be read and the faults of those that cannot. A fault of the header still raises."""
+    recordings, faults = read_as_drawn(path)
+    return faced(recordings), faults
+
+
+def read_as_drawn(path: str | Path) -> tuple[Recordings, tuple[FaultError, ...]]:
+    """As `read_leniently`, with strikers' frames as the files have them: for who asks how these were meant."""
     folder = Path(path)
     header = read_header(folder)
     bodies = {name: to_body(name, model, header, folder, complete=False) for name, model in header.bodies.items()}
@@ -58,7 +64,7 @@ def read_leniently(path: str | Path) -> tuple[Recordings, tuple[FaultError, ...]
     units = Units(**header.units.model_dump(), frame=header.frame)
     ground = to_ground(header.ground, header, folder / HEADER_NAME)
     found = Recordings(folder, bodies, tuple(trajectories), header.gravity, ground, units)
-    return faced(found), tuple(faults)
+    return found, tuple(faults)
 
 
 def _listed(folder: Path, header: HeaderModel) -> list[TrajectoryModel]:

@@ -55,7 +55,7 @@ def ground_impacts(trajectory: Trajectory, body: str, *, settle: float | None) -
         return ()
     t, p = trajectory.time[rows], position[rows]
     height = clearance(trajectory, body)[rows]
-    jump = _velocity_jumps(t, p)
+    jump = velocity_jumps(t, p)
     noise = float(np.linalg.norm(noise_floor(t, p)))
     least = max(LEAST_JUMP, 8 * noise / (trajectory.period * 4))
     candidates = np.where((height < TOUCHING) & (jump > least), jump, 0.0)
@@ -74,7 +74,7 @@ def ground_impacts(trajectory: Trajectory, body: str, *, settle: float | None) -
     return tuple(impacts)
 
 
-def _velocity_jumps(t: Array, p: Array) -> Array:
+def velocity_jumps(t: Array, p: Array) -> Array:
     """Change of velocity [T] m/s across each row, from straight fits to `SIDE` samples on each side.
 
     The smaller of two readings: with free fall taken out, which is nothing in flight, and as measured, which is
