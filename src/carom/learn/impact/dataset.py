@@ -53,15 +53,16 @@ def generate(
     folder: Path,
     *,
     seed: int = 0,
-    shard: int = SHARD,
+    shard: int | None = None,
     threads: int = 0,
     progress: Steps | None = None,
 ) -> ImpactData:
-    """Simulate `count` impacts of the scene into `folder`, `shard` in each file, and return them.
+    """Simulate `count` impacts of the scene into `folder`, `shard` in each file (`SHARD` if None), and return them.
 
     Shards that are there already are kept: after a kill the same call goes on where it stopped and ends
     with the same bytes.
     """
+    shard = shard or SHARD
     folder.mkdir(parents=True, exist_ok=True)
     header = _header(scene, teacher, seed)
     refuse_other_settings(folder / HEADER, header, "impacts")
@@ -74,6 +75,14 @@ def generate(
     table = pa.concat_tables([store.read(key, columns=columns) for key in store.keys]).slice(0, count)
     spent, inside = simulation.seconds, simulation.engine_seconds
     return _as_data(table, simulation.parameters, inside / spent if spent else 1.0, spent, made * shard)
+
+
+def simulated(scene: StrikeScene, teacher: str, count: int, *, seed: int = 0, threads: int = 0) -> ImpactData:
+    """`count` impacts that are not kept on disk."""
+    simulation = _Simulation(scene, teacher, seed, count, threads)
+    table = simulation.shard(0)
+    spent, inside = simulation.seconds, simulation.engine_seconds
+    return _as_data(table, simulation.parameters, inside / spent, spent, count)
 
 
 class _Simulation:

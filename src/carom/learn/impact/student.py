@@ -24,9 +24,9 @@ from carom.learn.impact.training import Examples, fit_network
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
 
-SAMPLES = 5632  #: strikes that the teacher is asked about
+SAMPLES = 2560  #: strikes that the teacher is asked about
 HELD_OUT = 512  #: of them kept for measuring
-SMALL = Preset("student", True, 64, 3, "silu", 3000, 1024, 5e-3, 1e-5, True)
+SMALL = Preset("student", True, 64, 3, "silu", 2000, 512, 1e-2, 1e-5, True)
 RANGE = 0.1  #: by which the student's strikes go beyond the scene's ranges, so that planning at a bound is no edge
 NOISE_FLOOR = 1e-3  #: standard deviation, as a share of the approach speed, below which it counts as none
 

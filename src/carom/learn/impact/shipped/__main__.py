@@ -10,10 +10,8 @@ from carom.learn.impact.shipped.make import Plan, make_any
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m carom.learn.impact.shipped", description=__doc__)
     parser.add_argument("folder", type=Path, help="for impacts and networks; an interrupted run goes on there")
-    parser.add_argument(
-        "--scenes", type=int, default=Plan.scenes, help="per teacher; twice as many where the striker has a flat face"
-    )
-    parser.add_argument("--steps", type=int, default=Plan.steps, help="of each training")
+    parser.add_argument("--scenes", type=int, default=Plan.scenes, help="per teacher and kind of striker")
+    parser.add_argument("--steps", type=int, default=None, help="of each training; the usual number if not given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of MuJoCo; 0: all cores")
     given = parser.parse_args()

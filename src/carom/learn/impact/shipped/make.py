@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,21 +28,24 @@ from carom.scenes.strike import DISTILLED, StrikeScene
 IMPACTS = 1024  #: of each scene
 HELD_OUT = 24  #: scenes that are not trained on
 ANY = Preset("any", True, 192, 4, "silu", 30_000, 1024, 3e-3, 1e-4, True)
+STEPS = {"mujoco": 30_000, "compliant": 20_000}  #: springs are a function of their inputs exactly, and learned sooner
 
 
 @dataclass(frozen=True)
 class Plan:
     """How much is simulated and trained."""
 
-    scenes: int = 600  #: per teacher, with a round striker; twice as many with a flat face, which can meet more ways
-    steps: int = ANY.steps
+    scenes: int = 600  #: per teacher and kind of striker
+    steps: int | None = None  #: of each training; None: those of `STEPS`
     seed: int = 0
     threads: int = 0
 
 
 def make_any(out: Path, plan: Plan | None = None, *, progress: Progress = silent) -> list[AnyBase]:
     """Simulate, train and save base models for any scene into `out`; after a kill the same call goes on."""
-    plan, bases, facts = plan or Plan(), [], []
+    plan = plan or Plan()
+    bases: list[AnyBase] = []
+    facts: list[dict[str, float | str]] = []
     for teacher in DISTILLED:
         for flat, striker in STRIKERS.items():
             start = perf_counter()
@@ -51,24 +55,30 @@ def make_any(out: Path, plan: Plan | None = None, *, progress: Progress = silent
             spent = {"simulate_seconds": between - start, "train_seconds": perf_counter() - between}
             facts.append({"teacher": teacher, "striker": striker, **spent, **base.held_out})
             bases.append(base)
-    command = f"python -m carom.learn.impact.shipped FOLDER --scenes {plan.scenes} --steps {plan.steps}"
-    made_by = {"command": f"{command} --seed {plan.seed}", "impacts_per_scene": IMPACTS, "facts": facts}
-    save_any(out, bases, made_by=made_by)
+    save_any(out, bases, made_by=made_by(plan, facts))
     return bases
+
+
+def made_by(plan: Plan, facts: list[dict[str, float | str]]) -> dict[str, Any]:
+    """How base models were made, for their header."""
+    command = f"python -m carom.learn.impact.shipped FOLDER --scenes {plan.scenes} --seed {plan.seed}"
+    if plan.steps is not None:
+        command += f" --steps {plan.steps}"
+    return {"command": command, "impacts_per_scene": IMPACTS, "facts": facts}
 
 
 def _simulate(
     teacher: str, flat: bool, folder: Path, plan: Plan, progress: Progress
 ) -> list[tuple[StrikeScene, ImpactData]]:
     """Scenes and their simulated impacts, those to be held out first."""
-    found, count = [], plan.scenes * (2 if flat else 1)
-    for i in range(count):
+    found = []
+    for i in range(plan.scenes):
         rng = np.random.default_rng(np.random.SeedSequence(plan.seed, spawn_key=(int(flat), i)))
         scene = random_scene(rng, flat=flat)
         seed, place = plan.seed * 1_000_000 + i, folder / f"{i:04d}"
         data = generate(scene, teacher, IMPACTS, place, seed=seed, shard=IMPACTS, threads=plan.threads)
         found.append((scene, data))
-        progress(f"{teacher}, {STRIKERS[flat]}: simulate scenes", i + 1, count)
+        progress(f"{teacher}, {STRIKERS[flat]}: simulate scenes", i + 1, plan.scenes)
     return found
 
 
@@ -88,7 +98,7 @@ def _train(
         network,
         examples,
         ANY,
-        steps=plan.steps,
+        steps=plan.steps or STEPS[teacher],
         seed=plan.seed,
         progress=lambda done, total: progress(f"{teacher}, {STRIKERS[flat]}: train network", done, total),
     )
@@ -97,5 +107,4 @@ def _train(
         relative_errors(model, own, floor=RELATIVE_FLOOR)
         for model, (_, own) in zip(models[:kept], data[:kept], strict=True)
     ]
-    preset = replace(ANY, steps=plan.steps)
-    return AnyBase(teacher, flat, preset, RANGES, network, accuracy_of(np.concatenate(errors)))
+    return AnyBase(teacher, flat, ANY, RANGES, network, accuracy_of(np.concatenate(errors)))
