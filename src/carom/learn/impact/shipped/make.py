@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
 from carom.learn.impact.base_model import BaseModel, Preset
 from carom.learn.impact.dataset import ImpactData, generate
@@ -44,6 +45,8 @@ class Plan:
 def make_any(out: Path, plan: Plan | None = None, *, progress: Progress = silent) -> list[AnyBase]:
     """Simulate, train and save base models for any scene into `out`; after a kill the same call goes on."""
     plan = plan or Plan()
+    if plan.scenes < 2:
+        raise CaromError(f"--scenes: expected 2 or more, some to train on and some to hold out, got {plan.scenes}")
     bases: list[AnyBase] = []
     facts: list[dict[str, float | str]] = []
     for teacher in DISTILLED:
@@ -91,7 +94,7 @@ def _train(
         network = any_network(teacher, flat, ANY)
     models = [BaseModel(scene, teacher, ANY, network, {}) for scene, _ in data]
     parts = [examples_from(model, own) for model, (_, own) in zip(models, data, strict=True)]
-    kept = min(HELD_OUT, len(data) // 5)
+    kept = min(HELD_OUT, -(-len(data) // 5))
     x, y, weight = (torch.cat([part[i] for part in parts]) for i in range(3))
     examples = Examples(x, y, weight, sum(len(own.post) for _, own in data[:kept]))
     fit_network(
