@@ -51,9 +51,9 @@ def test_features_do_not_depend_on_the_pose_of_the_whole_strike(scene: StrikeSce
     rng = np.random.default_rng(0)
     case = replace(sample_strikes(scene, 40, rng), target_velocity=rng.normal(0, 0.05, (40, 3)))
     p = torch.from_numpy(sample_parameters(scene.parameters(), 40, rng))
-    a = features(scene, contact_frames(scene, case), scene.parameters(), p)
-    b = features(scene, contact_frames(scene, moved(case, 2.3, (0.7, -1.1))), scene.parameters(), p)
-    assert a.shape == (40, len(feature_names(scene, scene.parameters())))
+    a = features(scene, "mujoco", contact_frames(scene, case), scene.parameters(), p)
+    b = features(scene, "mujoco", contact_frames(scene, moved(case, 2.3, (0.7, -1.1))), scene.parameters(), p)
+    assert a.shape == (40, len(feature_names(scene, "mujoco")))
     np.testing.assert_allclose(a, b, atol=2e-4)  # the touching point is found to a tenth of a micrometre
 
 
@@ -83,14 +83,14 @@ def test_a_mirrored_strike_has_the_mirrored_features(scene: StrikeScene) -> None
     parameters = scene.parameters()
     case, p = sample_strikes(scene, 30, rng), sample_parameters(parameters, 30, rng)
     flip = np.array([-1.0 if q.name in ("com_x", "face_tilt", "face_offset") else 1.0 for q in parameters])
-    a = features(scene, contact_frames(scene, case), parameters, torch.from_numpy(p))
-    b = features(scene, contact_frames(scene, mirrored(case)), parameters, torch.from_numpy(p * flip))
-    np.testing.assert_allclose(a.numpy() * mirror_signs(feature_names(scene, parameters)), b.numpy(), atol=2e-4)
+    a = features(scene, "mujoco", contact_frames(scene, case), parameters, torch.from_numpy(p))
+    b = features(scene, "mujoco", contact_frames(scene, mirrored(case)), parameters, torch.from_numpy(p * flip))
+    np.testing.assert_allclose(a.numpy() * mirror_signs(feature_names(scene, "mujoco")), b.numpy(), atol=2e-4)
 
 
 def test_network_keeps_mirror_symmetry_exactly() -> None:
     torch.manual_seed(0)
-    signs = mirror_signs(("lever_t", "lever_n", "velocity_ratio", "log_speed"))
+    signs = mirror_signs(("lever_t", "lever_n", "heading", "speed"))
     network = ImpactNetwork(4, width=16, layers=2, activation="silu", mirror=signs.tolist())
     network.get_buffer("shift").copy_(torch.tensor([0.0, 0.4, 0.0, -0.3]))
     network.get_buffer("scale").copy_(torch.tensor([0.5, 0.2, 1.5, 0.3]))
@@ -101,7 +101,9 @@ def test_network_keeps_mirror_symmetry_exactly() -> None:
 
 
 def _lever(scene: StrikeScene, case: Strikes, name: str, value: float) -> Array:
-    x = features(scene, contact_frames(scene, case), (known(name),), torch.full((len(case), 1), value).double())
+    contact = [q for q in scene.parameters() if q.name not in ("com_x", "com_y")]
+    values = torch.tensor([[*(q.default for q in contact), value]] * len(case)).double()
+    x = features(scene, "mujoco", contact_frames(scene, case), (*contact, known(name)), values)
     return np.asarray(x[:, :2] * scene.gyration_radius)
 
 

@@ -13,7 +13,8 @@ from carom.core.errors import CaromError, SceneError
 from carom.engines import MujocoSimulator, Rollout, Simulator, Status, slider_for
 from carom.engines.contact_frames import contact_frames
 from carom.hybrid import HybridSimulator, LearnedImpact
-from carom.learn.impact.adapted_model import Prediction, within_learned
+from carom.learn.impact.adapted_model import Prediction
+from carom.learn.impact.ranges import within_learned
 from carom.learn.impact.sample import sample_strikes
 from carom.scenes.parameters import known
 from carom.scenes.strike import StrikeScene, builtin

@@ -18,8 +18,9 @@ from carom.engines.contact_frames import contact_frames
 from carom.hybrid import HybridModel, HybridSimulator, LearnedImpact, load_hybrid, make_hybrid, save_hybrid
 from carom.hybrid.draws import hybrid_draws
 from carom.learn import Student, teach
-from carom.learn.impact.adapted_model import Prediction, within_learned
+from carom.learn.impact.adapted_model import Prediction
 from carom.learn.impact.dataset import generate
+from carom.learn.impact.ranges import within_learned
 from carom.learn.impact.sample import sample_strikes
 from carom.learn.impact.student import Perturbed
 from carom.learn.impact.training import train

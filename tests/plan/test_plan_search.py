@@ -17,7 +17,8 @@ from carom.engines.slider import slider_for
 from carom.hybrid.draws import hybrid_draws
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.simulator import HybridSimulator
-from carom.learn.impact.adapted_model import Prediction, within_learned
+from carom.learn.impact.adapted_model import Prediction
+from carom.learn.impact.ranges import within_learned
 from carom.learn.impact.student import Student, teach
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.differentiate import differentiable_rest, rest_and_derivative

@@ -70,3 +70,19 @@ def test_points_on_the_outline_have_no_gap_and_are_their_own_nearest(share: floa
     assert HALF.gap(at)[0] == pytest.approx(0.0, abs=1e-12)
     outside, _ = HALF.nearest(at + 1e-3 * outward)
     np.testing.assert_allclose(outside, at, atol=4e-5)
+
+
+def test_ways_to_the_corners_ahead_and_behind() -> None:
+    square = Outline(np.array([[0.0, 0.0], [0.1, 0.0], [0.1, 0.1], [0.0, 0.1]]))
+    ways, turns = square.corners_around(np.array([[0.03, 0.0], [0.1, 0.06], [0.1, 0.1]]))
+    np.testing.assert_allclose(ways, [[0.07, 0.03], [0.04, 0.06], [0.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(turns, np.pi / 2)
+
+
+def test_a_curve_ends_at_its_corners_and_a_circle_nowhere() -> None:
+    half = Outline(Shape("semi-cylinder", radius=0.05, height=0.1).planar_outline)
+    ways, turns = half.corners_around(np.array([[0.0, 0.05]]))
+    np.testing.assert_allclose(ways, [[0.05 * np.pi / 2] * 2], rtol=1e-3)
+    np.testing.assert_allclose(turns, np.pi / 2, atol=0.05)
+    disc = Outline(Shape("cylinder", radius=0.05, height=0.1).planar_outline)
+    assert np.isinf(disc.corners_around(np.array([[0.05, 0.0]]))[0]).all()

@@ -22,6 +22,7 @@ MODULES = {
     "recovery": "recovery",
     "robot-hits": "robot_hits",
     "routes": "routes",
+    "shipped-base": "shipped_base",
     "speed": "speed",
     "toss": "toss",
 }

@@ -132,15 +132,23 @@ def distill(
 
 
 def adapt(
-    model: Annotated[Path, typer.Argument(help="base model folder, from `carom distill`")],
-    recordings: RecordingsArg,
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[MODEL] RECORDINGS",
+            help="folder in the recordings format; before it, if wanted, base models of your own from `carom distill`",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="folder for the corrected model")],
     preset: Annotated[str, typer.Option(help="default, or paper (gradient identification, 10 steps)")] = "default",
     settle: Settle = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
-    """Correct base models with a handful of recorded strikes."""
+    """Correct base models with a handful of recorded strikes: those of the package, or your own."""
+    if len(folders) > 2:
+        raise CaromError(f"adapt takes RECORDINGS, or MODEL and RECORDINGS; got {len(folders)} folders")
+    model, recordings = (None, folders[0]) if len(folders) == 1 else folders
     run(
         json_file,
         lambda progress: recipes.adapt(

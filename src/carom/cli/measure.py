@@ -16,9 +16,11 @@ from carom.cli.console import Json, Out, Seed, Threads, bar, errors, run
 def evaluate(
     train: Annotated[Path, typer.Option(help="recordings to learn from")],
     test: Annotated[Path, typer.Option(help="recordings to predict")],
-    model: Annotated[Path | None, typer.Option(help="base models; distilled into --out if not given")] = None,
+    model: Annotated[Path | None, typer.Option(help="base model folder; those of the package if not given")] = None,
     out: Annotated[Path | None, typer.Option(help="for base models and report; default: out/evaluate/TRAIN")] = None,
-    samples: Annotated[int, typer.Option(help="simulated impacts per teacher, if base models are to be made")] = 40_000,
+    samples: Annotated[
+        int | None, typer.Option(help="distil base models of this scene into --out, from so many impacts per teacher")
+    ] = None,
     methods: Annotated[str | None, typer.Option(help="comma-separated; all if not given")] = None,
     count: Annotated[int | None, typer.Option(help="learn from the first COUNT strikes only")] = None,
     settle: Annotated[float | None, typer.Option(help="seconds after first motion where outcomes are read")] = None,

@@ -5,6 +5,7 @@ from carom.learn.impact.base_files import load_bases
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.distill import distill
 from carom.learn.impact.paper import TunedModel, fine_tune
+from carom.learn.impact.shipped import shipped_bases
 from carom.learn.impact.student import Student, teach
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "distill",
     "fine_tune",
     "load_bases",
+    "shipped_bases",
     "teach",
 ]

@@ -40,7 +40,7 @@ class AdaptResult(Result):
 
 
 def adapt(
-    model: str | Path,
+    model: str | Path | None,
     recordings: str | Path,
     out: str | Path,
     *,
@@ -49,15 +49,16 @@ def adapt(
     seed: int = 0,
     progress: Progress = silent,
 ) -> AdaptResult:
-    """Correct the base models of a folder with recorded strikes, and save the result.
+    """Correct base models with recorded strikes, and save the result.
 
+    `model` is a folder of base models, from `distill`; None: those that come with Carom, for any convex target.
     Ground friction comes from the slides and is held. With the preset `default` the folder also gets a hybrid
     simulator. `settle` is the time after first motion at which outcomes are read [s]; None: the end of contact.
     """
     if preset not in PRESETS:
         raise CaromError(unknown_name("preset", preset, PRESETS))
     folder, place = read(Path(recordings)), Path(out)
-    bases = base_for(Path(model), folder)
+    bases = base_for(None if model is None else Path(model), folder)
     impacts = usable_impacts(folder, settle=settle)
     (place / FOLDER / HEADER).unlink(missing_ok=True)  # a hybrid that is there was made from other recordings
     progress("adapt", 1, 2)
@@ -65,6 +66,8 @@ def adapt(
     fixed = held_by(slides)
     made_by = {"command": "adapt", "preset": preset, "strikes": len(impacts), "seed": seed, "fixed": fixed}
     facts: dict[str, Any] = {"strikes": len(impacts), **fixed}
+    if bases[0].ranges is not None and (outside := bases[0].ranges.outside(bases[0].scene)):
+        facts["base models not used"] = "; ".join(outside)
     corrected: AdaptedModel | TunedModel
     hybrid = None
     if preset == "paper":

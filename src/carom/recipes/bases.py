@@ -17,9 +17,13 @@ from carom.scenes.strike import StrikeScene
 class BaseOptions:
     """Which base models to use, or how to make them."""
 
-    model: Path | None = None  #: folder of base models; None: made beside the results
-    samples: int = 40_000  #: simulated impacts per teacher
+    model: Path | None = None  #: folder of base models
+    samples: int | None = None  #: simulated impacts per teacher of base models made beside the results; None: shipped
     steps: int | None = None  #: of the training; None: the preset's
+
+    def __post_init__(self) -> None:
+        if self.model is not None and self.samples is not None:
+            raise CaromError("--samples is for base models that are made: leave it out, or leave --model out")
 
 
 def make_bases(

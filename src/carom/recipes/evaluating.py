@@ -21,6 +21,7 @@ from carom.recordings import Recordings, check_scene, read, scene_of
 from carom.report import Section, write_report
 from carom.state import Impacts
 
+PAPER_SAMPLES = 40_000  #: simulated impacts for the base model of the paper's recipe, where nobody says
 COLUMNS = ("method", "accuracy@0.1", "accuracy@0.05", "median-relative-error", "90 % covers", "seconds", "note")
 
 
@@ -117,16 +118,16 @@ def exam_of(
     threads: int,
     progress: Progress,
 ) -> Exam:
-    """Strikes to learn from, strikes to predict, and base models, made in `out` where none are given."""
+    """Strikes to learn from, strikes to predict, and base models: given, made in `out`, or those of the package."""
     learned_from, asked = read(train), read(test)
     scene = scene_of(learned_from)
     check_scene(scene, asked)
     lesson_impacts, test_impacts = _split(learned_from, asked, comparison)
-    if bases.model is None:
+    if bases.samples is not None:
         own = make_bases(scene, out, bases.samples, seed, threads, progress, bases.steps)
     else:
         own = base_for(bases.model, learned_from)
-    paper = paper_base(scene, out, bases.samples, seed, threads, progress)
+    paper = paper_base(scene, out, bases.samples or PAPER_SAMPLES, seed, threads, progress)
     slides = slides_of(learned_from)
     lesson = Lesson(scene, lesson_impacts, own, paper, held_by(slides), seed, slides)
     return Exam(lesson, test_impacts, learned_from)

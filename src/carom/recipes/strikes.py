@@ -16,6 +16,7 @@ from carom.identify.strikes.slides import SlideFriction, friction_from_slides
 from carom.identify.strikes.surrogate import Outcomes
 from carom.learn.impact.base_files import load_bases
 from carom.learn.impact.base_model import BaseModel
+from carom.learn.impact.shipped import shipped_bases
 from carom.recordings import Recordings, check_scene, read, scene_of, strike_impacts
 from carom.recordings.formats.header import HEADER_NAME
 from carom.scenes.load import load_scene
@@ -74,8 +75,10 @@ def slide_facts(slides: SlideFriction | None) -> dict[str, Any]:
     }
 
 
-def base_for(model: Path, recordings: Recordings) -> tuple[BaseModel, ...]:
-    """The base models of a folder, if they were made for the bodies of these recordings."""
+def base_for(model: Path | None, recordings: Recordings) -> tuple[BaseModel, ...]:
+    """The base models of a folder, if they were made for the bodies of these recordings; None: those of the package."""
+    if model is None:
+        return shipped_bases(scene_of(recordings))
     bases = load_bases(model)
     check_scene(bases[0].scene, recordings)
     return bases

@@ -73,6 +73,27 @@ class Outline:
         blended[corner] = _unit(away[corner])
         return closest, blended
 
+    def corners_around(self, points: Array) -> tuple[Array, Array]:
+        """Way along the outline from boundary points [N, 2] to the next sharp corner ahead (counter-clockwise) and
+        behind [N, 2] [m], inf if there is none, and how far the outline turns there [N, 2] [rad]."""
+        edge, normal, _, _ = self.edges
+        turn = np.arccos(np.clip((np.roll(normal, 1, axis=0) * normal).sum(-1), -1, 1))
+        sharp = np.flatnonzero(turn >= SMOOTH_TURN)
+        if not len(sharp):
+            return np.full((len(points), 2), np.inf), np.zeros((len(points), 2))
+        start = np.concatenate([[0.0], np.cumsum(self.lengths)])
+        rel = points[:, None, :] - self.vertices[None]
+        along = np.clip((rel * edge).sum(-1) / (edge * edge).sum(-1), 0.0, 1.0)
+        distance = np.linalg.norm(rel - along[..., None] * edge, axis=-1)
+        best = np.argmin(distance, axis=1)
+        here = start[best] + along[np.arange(len(points)), best] * self.lengths[best]
+        around = start[-1] * (1 - 1e-9)  # rounding must not send a point at a corner all the way round
+        ahead, behind = (np.mod(sign * (start[sharp] - here[:, None]), start[-1]) for sign in (1, -1))
+        ahead, behind = (np.where(way > around, 0.0, way) for way in (ahead, behind))
+        rows, next_, last = np.arange(len(points)), ahead.argmin(axis=1), behind.argmin(axis=1)
+        ways = np.stack([ahead[rows, next_], behind[rows, last]], axis=-1)
+        return ways, np.stack([turn[sharp[next_]], turn[sharp[last]]], axis=-1)
+
     def gap(self, points: Array) -> Array:
         """Signed distance from each point [N, 2] to the outline [N] [m]: negative inside."""
         closest, _ = self.nearest(points)

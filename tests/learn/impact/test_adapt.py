@@ -200,8 +200,8 @@ def test_damaged_or_foreign_models_are_refused(base, impacts, tmp_path):
     (folder / "model.json").write_text(header.replace('"length": "m"', '"length": "mm"'))
     with pytest.raises(ModelError, match="expected units"):
         load_model(folder)
-    (folder / "model.json").write_text(header.replace("carom-impact-model/1", "carom-impact-model/9"))
-    with pytest.raises(ModelError, match="expected format carom-impact-model/1, got carom-impact-model/9"):
+    (folder / "model.json").write_text(header.replace("carom-impact-model/2", "carom-impact-model/9"))
+    with pytest.raises(ModelError, match="expected format carom-impact-model/2, got carom-impact-model/9"):
         load_model(folder)
     (folder / "model.json").write_text(header.replace('"stacked"', '"mixture"'))
     with pytest.raises(ModelError, match="corrected by another version of Carom"):

@@ -118,14 +118,14 @@ def test_samples_stay_within_the_scene_s_ranges(scene: StrikeScene) -> None:
 
 def test_paper_preset_is_the_paper_s() -> None:
     preset = PRESETS["paper"]
-    network = new_network(SQUARE, SQUARE.parameters(), preset)
+    network = new_network(SQUARE, "mujoco", preset)
     hidden = [m for m in network.body if isinstance(m, nn.Linear)]
     assert [m.out_features for m in hidden] == [128, 128, 128]
     assert all(isinstance(m, nn.ReLU) for m in network.body if not isinstance(m, nn.Linear))
     assert (preset.steps, preset.learning_rate, preset.weight_decay, preset.decay) == (1000, 1e-3, 0.01, False)
     assert not network.mirror
     assert "default" in PRESETS
-    assert new_network(SQUARE, SQUARE.parameters(), PRESETS["default"]).mirror
+    assert new_network(SQUARE, "mujoco", PRESETS["default"]).mirror
 
 
 def test_plain_outcomes_and_back() -> None:

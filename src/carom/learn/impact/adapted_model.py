@@ -106,7 +106,7 @@ class AdaptedModel:
         said = [_said(h, self._told, self._known, every, own, asked.axes) for h in self.hypotheses]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
         weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
-        inside = within_learned(self.scene, asked.frames)
+        inside = self.bases[0].within(asked.frames)
         networks = np.array([h.teacher in {b.teacher for b in self.bases} for h in self.hypotheses])
         weights[np.ix_(networks, inside == 0)] = 0.0  # a network knows nothing of such strikes
         mean, spread = combined(weights, means, self.stretch * spreads)
@@ -173,7 +173,7 @@ def adapt(
     """
     scene = check_usable(bases, impacts)
     told = _Told(scene, impacts)
-    inside = within_learned(scene, told.frames).mean() >= WITHIN
+    inside = bases[0].within(told.frames).mean() >= WITHIN
     teachers: list[Teacher] = [*(faithful(bases) if inside else ()), RigidTeacher(scene)]
     explanations = []
     for base in teachers:
@@ -263,12 +263,3 @@ def _world_std(scene: StrikeScene, frames: Frames, covariance: Array) -> Array:
     linear = np.einsum("nai,nab,nbi->ni", frames.axes, covariance[:, :2, :2], frames.axes)
     variance = np.concatenate([linear, covariance[:, 2:, 2] / scene.gyration_radius**2], axis=-1)
     return np.asarray(np.sqrt(np.maximum(variance, 0.0)) * frames.speed[:, None])
-
-
-def within_learned(scene: StrikeScene, frames: Frames) -> Array:
-    """1 where strikes are within the ranges that the base model was trained on [N], with a margin of a tenth."""
-    speed = np.linalg.norm(frames.velocity, axis=-1)
-    heading = np.abs(np.arctan2(frames.velocity[:, 0], frames.velocity[:, 1]))
-    low, high = scene.speed
-    inside = (speed > 0.9 * low) & (speed < 1.1 * high) & (heading < 1.1 * scene.deflection + 0.05)
-    return np.asarray(inside & (np.abs(frames.angle) < 1.1 * scene.face_angle + 0.05), dtype=float)

@@ -13,9 +13,10 @@ from carom.core.errors import CaromError, ModelError
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.base_model import BaseModel, Preset, new_network
 from carom.learn.impact.network import with_weights
+from carom.learn.impact.ranges import Ranges
 from carom.scenes.load import scene_from_dict, scene_to_dict
 
-FORMAT = "carom-impact-model/1"
+FORMAT = "carom-impact-model/2"
 HEADER = "model.json"
 
 
@@ -36,6 +37,7 @@ def save_bases(
                 "parameters": [p.name for p in base.parameters],
                 "held_out": base.held_out,
                 "curve": [list(point) for point in base.curve],
+                "ranges": None if base.ranges is None else asdict(base.ranges),
             }
         )
     header = {
@@ -75,10 +77,11 @@ def load_bases(folder: Path) -> tuple[BaseModel, ...]:
             raise ModelError(
                 f"{folder / HEADER}: parameters {entry.get('parameters')} are not those of the scene, {expected}"
             )
-        network = new_network(scene, scene.parameters(teacher), preset)
+        network = new_network(scene, teacher, preset)
         network = with_weights(network, load_tensors(folder / file), folder / file)
         curve = tuple((int(a), float(b), float(c)) for a, b, c in entry.get("curve", ()))
-        bases.append(BaseModel(scene, teacher, preset, network, dict(entry.get("held_out", {})), curve))
+        ranges = None if entry.get("ranges") is None else Ranges.of(entry["ranges"], folder / HEADER)
+        bases.append(BaseModel(scene, teacher, preset, network, dict(entry.get("held_out", {})), curve, ranges))
     if not bases:
         raise ModelError(f"{folder / HEADER} lists no base model")
     return tuple(bases)

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from carom.engines.contact_frames import Frames, contact_frames, to_world
-from carom.learn.impact.features import feature_names, features, mirror_signs, seen_from_declared
+from carom.learn.impact.features import blow_scale, feature_names, features, mirror_signs, seen_from_declared
 from carom.learn.impact.network import ImpactNetwork
+from carom.learn.impact.ranges import Ranges, within_learned
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
@@ -49,23 +50,34 @@ class BaseModel:
     network: ImpactNetwork
     held_out: dict[str, float]  #: accuracy and error on simulated impacts that were not trained on
     curve: tuple[tuple[int, float, float], ...] = ()  #: (step, training loss, held-out loss)
+    ranges: Ranges | None = None  #: that it has learned about; None: those of its scene
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return self.scene.parameters(self.teacher)
+
+    def within(self, frames: Frames) -> Array:
+        """1 where strikes are within what it has learned about [N], 0 elsewhere."""
+        return within_learned(self.scene, frames) if self.ranges is None else self.ranges.within(self.scene, frames)
 
     def inputs(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
         """Network inputs [..., N, F] for parameters `values` [..., N, P] or [P]."""
         if values.ndim == 1:
             values = values.expand(len(frames), -1)
         if self.preset.contact_frame:
-            return features(self.scene, frames, self.parameters, values).float()
+            return features(self.scene, self.teacher, frames, self.parameters, values).float()
         return plain_features(self.scene, frames, self.parameters, values).float()
 
     def of_mass_centre(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
         """Scaled outcomes of the actual centre of mass [..., N, 3], which is what the network learned."""
         y = self.network(self.inputs(frames, values))
-        return y if self.preset.contact_frame else plain_to_local(frames, y)
+        return y * self.scale(frames, values) if self.preset.contact_frame else plain_to_local(frames, y)
+
+    def scale(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
+        """What the network's outcomes are multiplied by [..., N, 1]."""
+        if values.ndim == 1:
+            values = values.expand(len(frames), -1)
+        return blow_scale(self.scene, frames, self.parameters, values).float()
 
     def outcome(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
         """Scaled outcomes in the contact frame [..., N, 3], of the declared centre of mass as recordings have them."""
@@ -81,13 +93,13 @@ class BaseModel:
         return to_world(self.scene, frames, local)
 
 
-def new_network(scene: StrikeScene, parameters: Sequence[Parameter], preset: Preset) -> ImpactNetwork:
+def new_network(scene: StrikeScene, teacher: str, preset: Preset) -> ImpactNetwork:
     """An untrained network of the preset's form."""
     if preset.contact_frame:
-        names = feature_names(scene, parameters)
+        names = feature_names(scene, teacher)
         mirror: Sequence[float] | None = mirror_signs(names).tolist()
     else:
-        names, mirror = plain_names(scene, parameters), None
+        names, mirror = plain_names(scene, scene.parameters(teacher)), None
     return ImpactNetwork(
         len(names), width=preset.width, layers=preset.layers, activation=preset.activation, mirror=mirror
     )

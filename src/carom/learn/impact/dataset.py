@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -41,6 +41,10 @@ class ImpactData:
     seconds: float  #: wall time of what was simulated now
     simulated: int  #: impacts simulated now; the others were read from disk
 
+    def first(self, count: int) -> ImpactData:
+        """The first `count` impacts."""
+        return replace(self, strikes=self.strikes[:count], values=self.values[:count], post=self.post[:count])
+
 
 def generate(
     scene: StrikeScene,
@@ -49,33 +53,43 @@ def generate(
     folder: Path,
     *,
     seed: int = 0,
+    shard: int | None = None,
     threads: int = 0,
     progress: Steps | None = None,
 ) -> ImpactData:
-    """Simulate `count` impacts of the scene into `folder`, shard by shard, and return them.
+    """Simulate `count` impacts of the scene into `folder`, `shard` in each file (`SHARD` if None), and return them.
 
     Shards that are there already are kept: after a kill the same call goes on where it stopped and ends
     with the same bytes.
     """
+    shard = shard or SHARD
     folder.mkdir(parents=True, exist_ok=True)
     header = _header(scene, teacher, seed)
     refuse_other_settings(folder / HEADER, header, "impacts")
     write_header(folder / HEADER, header)
-    store = Shards(folder, "impacts", -(-count // SHARD) * SHARD, SHARD)  # all shards are full; the rest is cut off
-    simulation = _Simulation(scene, teacher, seed, threads)
-    report = None if progress is None else lambda done, _: progress(min(done * SHARD, count), count)
+    store = Shards(folder, "impacts", -(-count // shard) * shard, shard)  # all shards are full; the rest is cut off
+    simulation = _Simulation(scene, teacher, seed, shard, threads)
+    report = None if progress is None else lambda done, _: progress(min(done * shard, count), count)
     made = make_pieces(store.keys, store, simulation.shard, progress=report)
     columns = [*_STRIKE, *(p.name for p in simulation.parameters), *_POST, "status"]
     table = pa.concat_tables([store.read(key, columns=columns) for key in store.keys]).slice(0, count)
     spent, inside = simulation.seconds, simulation.engine_seconds
-    return _as_data(table, simulation.parameters, inside / spent if spent else 1.0, spent, made * SHARD)
+    return _as_data(table, simulation.parameters, inside / spent if spent else 1.0, spent, made * shard)
+
+
+def simulated(scene: StrikeScene, teacher: str, count: int, *, seed: int = 0, threads: int = 0) -> ImpactData:
+    """`count` impacts that are not kept on disk."""
+    simulation = _Simulation(scene, teacher, seed, count, threads)
+    table = simulation.shard(0)
+    spent, inside = simulation.seconds, simulation.engine_seconds
+    return _as_data(table, simulation.parameters, inside / spent, spent, count)
 
 
 class _Simulation:
     """Simulates shards of impacts, and adds up the time that this takes."""
 
-    def __init__(self, scene: StrikeScene, teacher: str, seed: int, threads: int) -> None:
-        self.scene, self.seed, self.parameters = scene, seed, scene.parameters(teacher)
+    def __init__(self, scene: StrikeScene, teacher: str, seed: int, size: int, threads: int) -> None:
+        self.scene, self.seed, self.size, self.parameters = scene, seed, size, scene.parameters(teacher)
         self.collider = Collider(scene, self.parameters, threads=threads) if teacher == "mujoco" else None
         self.seconds = self.engine_seconds = 0.0
 
@@ -83,8 +97,8 @@ class _Simulation:
         """The impacts of one shard; they depend on the seed and on the shard's number."""
         start = perf_counter()
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(key,)))
-        strikes = sample_strikes(self.scene, SHARD, rng)
-        values = sample_parameters(self.parameters, SHARD, rng)
+        strikes = sample_strikes(self.scene, self.size, rng)
+        values = sample_parameters(self.parameters, self.size, rng)
         post, status = self._outcomes(strikes, values)
         columns: dict[str, Any] = dict(
             zip(_STRIKE, np.c_[strikes.striker_pose, strikes.striker_velocity[:, :2]].T, strict=True)

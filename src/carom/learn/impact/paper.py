@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from carom.engines.contact_frames import contact_frames, to_local
-from carom.learn.impact.adapted_model import Prediction, check_usable, within_learned
+from carom.learn.impact.adapted_model import Prediction, check_usable
 from carom.learn.impact.base_model import BaseModel
+from carom.learn.impact.ranges import within_learned
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 

@@ -15,17 +15,18 @@ import torch
 
 from carom.core.errors import CaromError
 from carom.engines.contact_frames import SPEED_SCALE, Frames, contact_frames, to_local, to_world
-from carom.learn.impact.adapted_model import Prediction, within_learned
+from carom.learn.impact.adapted_model import Prediction
 from carom.learn.impact.base_model import Preset
 from carom.learn.impact.network import ImpactNetwork
+from carom.learn.impact.ranges import within_learned
 from carom.learn.impact.sample import sample_strikes
 from carom.learn.impact.training import Examples, fit_network
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
 
-SAMPLES = 5632  #: strikes that the teacher is asked about
+SAMPLES = 2560  #: strikes that the teacher is asked about
 HELD_OUT = 512  #: of them kept for measuring
-SMALL = Preset("student", True, 64, 3, "silu", 3000, 1024, 5e-3, 1e-5, True)
+SMALL = Preset("student", True, 64, 3, "silu", 2000, 512, 1e-2, 1e-5, True)
 RANGE = 0.1  #: by which the student's strikes go beyond the scene's ranges, so that planning at a bound is no edge
 NOISE_FLOOR = 1e-3  #: standard deviation, as a share of the approach speed, below which it counts as none
 
@@ -160,8 +161,6 @@ def _learn(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = new_student_network(scene)
-    network.get_buffer("shift").copy_(x.mean(0))
-    network.get_buffer("scale").copy_(x.std(0).clamp_min(1e-3))
     fit_network(network, Examples(x, y, torch.ones(len(y), 1), HELD_OUT), SMALL, steps=steps, seed=seed)
     with torch.no_grad():
         return network, network(x[:HELD_OUT]) - y[:HELD_OUT]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from carom.learn.impact.base_model import PRESETS, BaseModel, Preset, new_networ
 from carom.learn.impact.dataset import ImpactData
 from carom.learn.impact.network import ImpactNetwork, frozen
 from carom.scenes.strike import StrikeScene
+from carom.state import Array
 
 HELD_OUT = 0.05  #: share of the impacts kept for the held-out accuracy, at most 5,000
 RELATIVE_FLOOR = 0.15  #: outcomes smaller than this share of the approach speed are not weighted further up
@@ -35,34 +36,51 @@ def train(
     if preset not in PRESETS:
         raise CaromError(unknown_name("preset", preset, PRESETS))
     chosen = PRESETS[preset]
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        network = new_network(scene, scene.parameters(teacher), chosen)
-    model = BaseModel(scene, teacher, chosen, network, {})
-    frames = contact_frames(scene, data.strikes)
-    local = to_local(scene, frames, data.post)
-    x = model.inputs(frames, torch.from_numpy(data.values))
-    y = torch.from_numpy(local if chosen.contact_frame else plain_targets(frames, local)).float()
-    weight = torch.ones(len(y), 1)
-    if chosen.contact_frame:
-        weight = 1 / (y.pow(2).sum(-1, keepdim=True) + RELATIVE_FLOOR**2)
+    model = BaseModel(scene, teacher, chosen, untrained(scene, teacher, chosen, seed), {})
+    x, y, weight = examples_from(model, data)
     test = min(int(HELD_OUT * len(y)), 5000)
     if test < 10:
         raise CaromError(f"{len(y)} simulated impacts are too few to train on; give --samples 1000 or more")
-    network.get_buffer("shift").copy_(_symmetric_mean(x[test:], network))
-    network.get_buffer("scale").copy_(x[test:].std(0).clamp_min(1e-3))
-    examples = Examples(x, y, weight, test)
-    curve = fit_network(network, examples, chosen, steps=steps, seed=seed, progress=progress)
+    curve = fit_network(model.network, Examples(x, y, weight, test), chosen, steps=steps, seed=seed, progress=progress)
+    return replace(model, held_out=accuracy_of(relative_errors(model, data.first(test))), curve=tuple(curve))
+
+
+def untrained(scene: StrikeScene, teacher: str, preset: Preset, seed: int) -> ImpactNetwork:
+    """A network with random weights that depend on the seed alone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return new_network(scene, teacher, preset)
+
+
+def examples_from(model: BaseModel, data: ImpactData) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Inputs [N, F], outcomes [N, 3] and weights [N, 1] that a model's network learns from."""
+    frames, values = contact_frames(model.scene, data.strikes), torch.from_numpy(data.values)
+    local = to_local(model.scene, frames, data.post)
+    x = model.inputs(frames, values)
+    if not model.preset.contact_frame:
+        return x, torch.from_numpy(plain_targets(frames, local)).float(), torch.ones(len(x), 1)
+    y = torch.from_numpy(local).float() / model.scale(frames, values)
+    return x, y, 1 / (y.pow(2).sum(-1, keepdim=True) + RELATIVE_FLOOR**2)
+
+
+def relative_errors(model: BaseModel, data: ImpactData, *, floor: float = 0.0) -> Array:
+    """Errors of a model on simulated impacts [N], over the size of each outcome, or over `floor` if that is more."""
+    frames = contact_frames(model.scene, data.strikes)
+    local = to_local(model.scene, frames, data.post)
     with torch.no_grad():
-        predicted = model.of_mass_centre(frames.first(test), torch.from_numpy(data.values[:test])).double().numpy()
-    error = np.linalg.norm(predicted - local[:test], axis=-1) / np.linalg.norm(local[:test], axis=-1)
-    held_out = {
-        "accuracy@0.1": float((error < 0.1).mean()),
-        "accuracy@0.05": float((error < 0.05).mean()),
-        "median-relative-error": float(np.median(error)),
-        "impacts": float(test),
+        predicted = model.of_mass_centre(frames, torch.from_numpy(data.values)).double().numpy()
+    size = np.maximum(np.linalg.norm(local, axis=-1), floor)
+    return np.asarray(np.linalg.norm(predicted - local, axis=-1) / size)
+
+
+def accuracy_of(errors: Array) -> dict[str, float]:
+    """What is kept of relative errors [N]."""
+    return {
+        "accuracy@0.1": float((errors < 0.1).mean()),
+        "accuracy@0.05": float((errors < 0.05).mean()),
+        "median-relative-error": float(np.median(errors)),
+        "impacts": float(len(errors)),
     }
-    return BaseModel(scene, teacher, chosen, network, held_out, tuple(curve))
 
 
 @contextmanager
@@ -102,6 +120,9 @@ def fit_network(
     progress: Steps | None = None,
 ) -> list[tuple[int, float, float]]:
     """Minimise the weighted squared error with AdamW, then freeze; returns (step, training loss, held-out loss)."""
+    seen = examples.x[examples.test :]
+    network.get_buffer("shift").copy_(_symmetric_mean(seen, network))
+    network.get_buffer("scale").copy_(seen.std(0).clamp_min(1e-3))
     with torch_threads(1):
         curve = _fit(network, examples, preset, steps or preset.steps, torch.Generator().manual_seed(seed), progress)
     frozen(network)
