@@ -6,7 +6,8 @@ import numpy as np
 
 from carom.learn.impact.ranges import Ranges
 from carom.scenes.parameters import Parameter, known, with_bounds
-from carom.scenes.shapes import Body, Shape, check_convex, polygon_properties
+from carom.scenes.outline import check_convex
+from carom.scenes.shapes import Body, Shape, polygon_properties
 from carom.scenes.strike import Striker, StrikeScene, com_unknown
 from carom.state import Array
 
