@@ -73,7 +73,7 @@ class BulletReality:
     def __init__(self, setting: BulletSetting, *, seed: int, mocap: Mocap, step: float, slide_step: float) -> None:
         self.setting, self.shape, self.mass = setting, setting.shape, setting.mass
         self.seed, self.mocap, self.step, self.slide_step = seed, mocap, step, slide_step
-        self._arm = float(np.random.default_rng([seed, 1]).uniform(0, 2 * np.pi))
+        self.arm = float(np.random.default_rng([seed, 1]).uniform(0, 2 * np.pi))
         self._bullet = load_bullet()
 
     @property
@@ -127,7 +127,7 @@ class BulletReality:
             striker = np.array([*(pose[:2] + rotate(at[:2], pose[2])), at[2] + pose[2]])
             e = min(setting.restitution_at(float(v_n)) * row[0], 1.0)
             grip, ground = setting.friction * row[1], setting.ground_friction * row[2]
-            blows.append(Blow(pose, striker, rotate(velocity, pose[2]), e, grip, ground, self._arm))
+            blows.append(Blow(pose, striker, rotate(velocity, pose[2]), e, grip, ground, self.arm))
         return blows
 
     def _touch(self, points: Array, normal: Array, velocity: Array, draw: Array) -> Touch:

@@ -6,8 +6,8 @@ the speed, and soft contacts of springs and dampers; slippery and gripping strik
 stops, or that an arm holds with a limited force, or that coast; mass in the middle and off it; smooth and sticky
 grounds, with feet far out or near the middle, and pads that resist spin. The numbers are plausible, not measured.
 
-A block stands on three or four small feet. They say where its weight rests; under a flat base Bullet would choose the
-points anew in every step.
+A block stands on three small feet, which say where its weight rests. Under a flat base Bullet would choose the points
+anew in every step, and the load of a fourth foot would be anything.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _regular(corners: int, radius: float, turn: float = 0.0) -> Points:
     return tuple((round(float(radius * np.cos(a)), 6), round(float(radius * np.sin(a)), 6)) for a in angles)
 
 
-def _four(x: float, y: float) -> Points:
-    return (-x, -y), (x, -y), (x, y), (-x, y)
+def _three(x: float, low: float, high: float) -> Points:
+    return (-x, low), (x, low), (0.0, high)
 
 
 _TRAPEZIUM = Shape("extruded", outline=((-0.06, -0.03), (0.06, -0.03), (0.035, 0.03), (-0.035, 0.03)), height=0.04)
@@ -70,7 +70,7 @@ _SETTINGS = (
         "bullet-hard",
         Shape("box", size=(0.12, 0.07, 0.05)),
         mass=0.42,
-        feet=_four(0.05, 0.025),
+        feet=_three(0.05, -0.028, 0.03),
         restitution=0.85,
         friction=0.15,
         ground_friction=0.30,
@@ -88,7 +88,7 @@ _SETTINGS = (
         "bullet-soft",
         SHAPES["semi-cylinder"],
         mass=0.24,
-        feet=((-0.035, 0.008), (0.035, 0.008), (0.0, 0.04)),
+        feet=_three(0.035, 0.008, 0.04),
         spring=(3.0e4, 35.0),
         friction=0.35,
         ground_friction=0.20,
@@ -110,7 +110,7 @@ _SETTINGS = (
         "bullet-flat",
         Shape("box", size=(0.09, 0.08, 0.05)),
         mass=0.38,
-        feet=_four(0.035, 0.03),
+        feet=_three(0.035, -0.03, 0.034),
         restitution=0.40,
         friction=0.30,
         ground_friction=0.28,
@@ -132,7 +132,7 @@ _SETTINGS = (
         "bullet-falling",
         SHAPES["square"],
         mass=0.33,
-        feet=_four(0.03, 0.03),
+        feet=_three(0.03, -0.028, 0.032),
         restitution=0.85,
         falls_over=0.9,
         friction=0.30,
@@ -142,7 +142,7 @@ _SETTINGS = (
         "bullet-pads",
         _TRAPEZIUM,
         mass=0.26,
-        feet=((-0.02, -0.015), (0.02, -0.015), (0.0, 0.02)),
+        feet=_three(0.02, -0.015, 0.02),
         spring=(1.2e5, 45.0),
         friction=0.70,
         ground_friction=0.22,

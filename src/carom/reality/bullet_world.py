@@ -24,6 +24,7 @@ from carom.state import Array, rotate
 ITERATIONS = 100  #: of the solver in each step
 LEAD = 0.0002  #: [m] that the striker has to go when the simulation begins
 APART = 0.004  #: [s] without contact after which the blow is over and the arm brakes
+PUSH = 0.05  #: [s] after which the arm brakes in any case, should the two stay together
 AT_REST = 1e-4  #: [m/s], spin times `LEVER` included
 LEVER = 0.03  #: [m]
 FOOT, CLEARANCE = 0.004, 0.0015  #: [m] radius of a foot, and how high it holds the block
@@ -137,7 +138,9 @@ class World:
             deterministicOverlappingPairs=1,
         )
         ground = client.createMultiBody(0, client.createCollisionShape(client.GEOM_PLANE), useMaximalCoordinates=1)
-        surface = {"lateralFriction": blow.ground, "spinningFriction": self._setting.pads, "restitution": 0}
+        # Bullet heeds friction against spin only where there is some against rolling as well.
+        twist = {"spinningFriction": self._setting.pads, "rollingFriction": 1e-9} if self._setting.pads else {}
+        surface = {"lateralFriction": blow.ground, "restitution": 0, **twist}
         client.changeDynamics(ground, -1, contactProcessingThreshold=0, **surface)
         self._block = self._put_block(blow)
         self._arm = self._put_arm(blow)
@@ -156,7 +159,7 @@ class World:
         return Track(
             time=table[:, 0] - touch,
             position=table[:, 1:4],
-            quaternion=table[:, 4:8],
+            quaternion=_unbroken(table[:, 4:8]),
             velocity=table[:, 8:14],
             striker=np.column_stack([table[:, 14:16], np.full(len(table), self._setting.shape.full_height / 2)]),
             striker_velocity=table[:, 16:18],
@@ -170,7 +173,7 @@ class World:
         client = self._client
         rows, touch, last = [self._row(0.0, blow)], np.inf, 0
         give_up = 100 * LEAD / float(np.linalg.norm(blow.velocity))
-        while rows[-1][0] - rows[last][0] < APART or not np.isfinite(touch):
+        while not np.isfinite(touch) or rows[-1][0] < min(rows[last][0] + APART, touch + PUSH):
             now = rows[-1][0]
             if now > give_up and not np.isfinite(touch):
                 raise CaromError(f"the striker misses the block: it starts at {blow.striker.tolist()}")
@@ -275,6 +278,12 @@ def _start(blow: Blow) -> Array:
 def _xyzw(yaw: float) -> list[float]:
     """Bullet's quaternions have w last."""
     return [0.0, 0.0, float(np.sin(yaw / 2)), float(np.cos(yaw / 2))]
+
+
+def _unbroken(quaternions: Array) -> Array:
+    """The same rotations [S, 4] without changes of sign, so that values between them mean something."""
+    turns = np.sign(np.einsum("si,si->s", quaternions[1:], quaternions[:-1]))
+    return np.asarray(quaternions * np.cumprod(np.concatenate([[1.0], turns]))[:, None])
 
 
 def _between(times: Array, knots: Array, values: Array) -> Array:
