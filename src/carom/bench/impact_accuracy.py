@@ -61,8 +61,6 @@ def cases() -> tuple[Case, ...]:
 
 def _work(o: Options) -> Work:
     """All cases; every draw is a new set of training and test strikes of the same reality."""
-    if why := _left_out():
-        o.progress(why, 0, 0)
     return [(f"{case.key}/{draw}", partial(_draw, case, draw, o)) for case in cases() for draw in range(o.draws)]
 
 
