@@ -27,6 +27,7 @@ SLOW = (
     "identify/tosses/test_toss_result.py",
     "learn/impact/test_adapt.py",
     "plan/test_plan_search.py",
+    "reality/test_bullet.py",
     "reality/test_standin.py",
     "recipes/test_recipe_tosses.py",
     "recordings/test_recordings_shared.py",

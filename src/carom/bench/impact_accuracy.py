@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -12,38 +13,75 @@ from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.results import summarise
 from carom.compare import ABLATIONS, METHODS, Lesson, compare
 from carom.core.work import Rows
-from carom.reality import SETTINGS, sample_commands, standin
-from carom.recipes.bases import make_bases, paper_base
+from carom.learn import BaseModel, shipped_bases
+from carom.reality import (
+    BULLET_SETTINGS,
+    SETTINGS,
+    BulletReality,
+    bullet_missing,
+    bullet_standin,
+    sample_commands,
+    standin,
+)
+from carom.recipes.bases import paper_base
 from carom.recipes.strikes import fixed_by_slides, usable_impacts
 from carom.recordings import Recordings, read, scene_of
+from carom.recordings.formats.header import HEADER_NAME
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Impacts
 
 TRAIN, TEST = 10, 100
+SPARE = 10  #: further strikes in Bullet, in the place of those that the recordings cannot tell
 MJX_DRAWS = 1
 SHAPE_SETTING = "nylon-low"  #: the ground and material on which the three shapes are compared
 
 
-def cases() -> tuple[tuple[str, str], ...]:
-    """(setting, shape): six settings of the semi-cylinder, and two more shapes."""
-    return (*((s, "semi-cylinder") for s in SETTINGS), (SHAPE_SETTING, "square"), (SHAPE_SETTING, "triangle"))
+@dataclass(frozen=True)
+class Case:
+    """A reality to predict: one of the lab's settings with one of its shapes, or a setting in Bullet with its own."""
+
+    setting: str
+    shape: str = ""  #: empty: made with Bullet
+
+    @property
+    def label(self) -> str:
+        """What the results call it."""
+        return f"{self.setting}, {self.shape}" if self.shape else self.setting
+
+    @property
+    def key(self) -> str:
+        """What the finished pieces call it."""
+        return f"{self.setting}/{self.shape}" if self.shape else self.setting
+
+
+def cases() -> tuple[Case, ...]:
+    """Six settings of the semi-cylinder, two more shapes, and, where the extra is there, the settings in Bullet."""
+    lab = (*((s, "semi-cylinder") for s in SETTINGS), (SHAPE_SETTING, "square"), (SHAPE_SETTING, "triangle"))
+    return (*(Case(*one) for one in lab), *(Case(name) for name in ([] if bullet_missing() else BULLET_SETTINGS)))
 
 
 def _work(o: Options) -> Work:
-    """Six settings and three shapes; every draw is a new set of training and test strikes of the same reality."""
-    return [
-        (f"{setting}/{shape}/{draw}", partial(_draw, setting, shape, draw, o))
-        for setting, shape in cases()
-        for draw in range(o.draws)
-    ]
+    """All cases; every draw is a new set of training and test strikes of the same reality."""
+    return [(f"{case.key}/{draw}", partial(_draw, case, draw, o)) for case in cases() for draw in range(o.draws)]
+
+
+def _left_out() -> str:
+    """One line about the settings that cannot be run here; empty if all can."""
+    why = bullet_missing()
+    return f"Left out: the {len(BULLET_SETTINGS)} settings in Bullet ({why})." if why else ""
 
 
 def _notes(o: Options) -> tuple[str, ...]:
+    bullet = (
+        "bullet-...: stand-in realities in PyBullet (not MuJoCo, not a laboratory): hard and soft contacts, blocks on "
+        "feet, masses off centre, light, held and flat strikers, simulated motion capture; each with its own shape."
+    )
     return (
         "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, restitution that depends "
         "on speed, mass off centre, scatter, compliant striker, simulated motion capture.",
+        _left_out() or bullet,
         f"{TRAIN} strikes to learn from, {TEST} others to predict, {o.draws} draws; mean and standard deviation over "
-        f"draws; base models from {o.samples} simulated impacts per teacher.",
+        f"draws; Carom's base models are those it comes with, the paper's is made from {o.samples} simulated impacts.",
     )
 
 
@@ -59,36 +97,57 @@ BENCHMARK = Benchmark(
 
 
 def _with_means(values: Rows) -> Rows:
-    """Adds the mean over the six settings of each draw."""
-    six = [f"{s}, semi-cylinder" for s in SETTINGS]
-    extra = []
-    groups = {(v["method"], v["metric"], v["draw"]) for v in values if v["setting"] in six}
-    for method, metric, draw in sorted(groups):
-        own = [
-            v["value"]
-            for v in values
-            if (v["method"], v["metric"], v["draw"]) == (method, metric, draw) and v["setting"] in six
-        ]
-        extra.append({"setting": "mean of six", "method": method, "metric": metric, "value": float(np.mean(own))})
-    return values + extra
+    """Adds the means over the six settings, and over those in Bullet, of each draw."""
+    six = tuple(f"{s}, semi-cylinder" for s in SETTINGS)
+    return values + _means(values, "mean of six", six) + _means(values, "mean of bullet", tuple(BULLET_SETTINGS))
 
 
-def _draw(setting: str, shape: str, draw: int, o: Options) -> Rows:
+def _means(values: Rows, name: str, settings: tuple[str, ...]) -> Rows:
+    own: dict[tuple[str, str, int], list[float]] = {}
+    for v in values:
+        if v["setting"] in settings:
+            own.setdefault((v["method"], v["metric"], v["draw"]), []).append(v["value"])
+    return [
+        {"setting": name, "method": method, "metric": metric, "value": float(np.mean(own[method, metric, draw]))}
+        for method, metric, draw in sorted(own)
+    ]
+
+
+def _draw(case: Case, draw: int, o: Options) -> Rows:
     """All methods on one draw of strikes."""
-    reality = standin(setting, shape, seed=o.seed + 1)
-    folder = o.out / "strikes" / f"{setting}-{shape}-{draw}"
-    if not (folder / "recordings.yaml").is_file():
-        rng = np.random.default_rng([o.seed, draw])
-        reality.execute(sample_commands(reality.shape, TRAIN + TEST, rng), folder, seed=o.seed + 1000 + draw)
-    recordings = read(folder)
+    recordings = read(strikes_of(case, draw, o))
     impacts = usable_impacts(recordings)
-    scene = table_one(scene_of(recordings), shape)
-    place = o.out / "models" / shape
-    bases = make_bases(scene, place, o.samples, o.seed, o.threads, o.progress)
-    paper = paper_base(scene, place, o.samples, o.seed, o.threads, o.progress)
-    train, test = impacts[np.arange(TRAIN)], impacts[np.arange(TRAIN, len(impacts))]
+    scene, bases, paper = _models(case, recordings, o)
+    train, test = impacts[np.arange(TRAIN)], impacts[np.arange(TRAIN, min(TRAIN + TEST, len(impacts)))]
     lesson = Lesson(scene, train, bases, paper, fixed_by_slides(first_of(recordings, train)), o.seed)
-    return score_rows(lesson, test, f"{setting}, {shape}", draw)
+    return score_rows(lesson, test, case.label, draw)
+
+
+def strikes_of(case: Case, draw: int, o: Options) -> Path:
+    """The folder with the recordings of this draw; the strikes are carried out if that has not been done."""
+    folder = o.out / "strikes" / f"{case.key}-{draw}".replace("/", "-")
+    if not (folder / HEADER_NAME).is_file():
+        reality = standin(case.setting, case.shape, seed=o.seed + 1) if case.shape else _in_bullet(case, o)
+        count = TRAIN + TEST + (0 if case.shape else SPARE)
+        commands = sample_commands(reality.shape, count, np.random.default_rng([o.seed, draw]))
+        reality.execute(commands, folder, seed=o.seed + 1000 + draw)
+    return folder
+
+
+def _in_bullet(case: Case, o: Options) -> BulletReality:
+    return bullet_standin(case.setting, seed=o.seed + 1)
+
+
+def _models(
+    case: Case, recordings: Recordings, o: Options
+) -> tuple[StrikeScene, tuple[BaseModel, ...], BaseModel | None]:
+    """The scene of a case and its base models, those that come with Carom; the paper's beside them for the lab's."""
+    if not case.shape:
+        scene = scene_of(recordings)
+        return scene, shipped_bases(scene), None
+    scene = table_one(scene_of(recordings), case.shape)
+    paper = paper_base(scene, o.out / "models" / case.shape, o.samples, o.seed, o.threads, o.progress)
+    return scene, shipped_bases(scene), paper
 
 
 def table_one(scene: StrikeScene, shape: str) -> StrikeScene:

@@ -78,4 +78,6 @@ def bench(
     printer.write(json.loads(path.read_text()))
     for table in rich_tables(found):
         printer.console.print(table)
+    for note in found.notes:  # what was left out is among them; brackets are not markup
+        errors.print(note, markup=False, highlight=False, soft_wrap=True)
     errors.print(f"wrote {path}")

@@ -14,6 +14,8 @@ from carom.state import Array, rotate
 BRAKE = 20.0  #: [m/s^2] how the arm slows the striker after the hit, soon enough for a spinning corner to miss it
 RETRACT = 0.3  #: [m/s] and how fast it then backs off
 
+Poses = tuple[Array, Array]  #: of one body over time: position [T, 3] [m] and quaternion [T, 4], world
+
 
 @dataclass(frozen=True)
 class Mocap:
@@ -104,41 +106,52 @@ def record(
 
     Strike i takes its randomness from stream i alone, so that it doesn't depend on the others.
     """
-    period = 1 / mocap.rate
-    phase = np.array([stream.random() for stream in streams])
-    length = np.minimum(mocap.before + motion.rest_time + mocap.after, mocap.longest)
-    counts = np.floor(length * mocap.rate - phase).astype(np.int64) + 1
-    times = (np.arange(counts.max()) + phase[:, None]) * period - mocap.before
-    target, striker = motion.target_at(times), motion.striker_at(times)
-    return [
-        _measured(target[i, :n], striker[i, :n], heights, stream, mocap)
-        for i, (n, stream) in enumerate(zip(counts, streams, strict=True))
-    ]
+    exposed = [exposures(rest, stream, mocap) for rest, stream in zip(motion.rest_time, streams, strict=True)]
+    longest = max(len(times) for times in exposed)
+    times = np.stack([np.pad(own, (0, longest - len(own)), mode="edge") for own in exposed])
+    paths = motion.target_at(times), motion.striker_at(times)
+    sampled = []
+    for i, (own, stream) in enumerate(zip(exposed, streams, strict=True)):
+        target, striker = (_lifted(p[i, : len(own)], height) for p, height in zip(paths, heights, strict=True))
+        sampled.append(measured(target, striker, stream, mocap))
+    return sampled
 
 
-def _measured(
-    target: Array, striker: Array, heights: tuple[float, float], stream: np.random.Generator, mocap: Mocap
-) -> Sampled:
-    count = len(target)
+def exposures(rest_time: float, stream: np.random.Generator, mocap: Mocap) -> Array:
+    """When the system looks at one strike [T], since first touch [s]; the target comes to rest at `rest_time` [s]."""
+    phase = stream.random()
+    length = np.minimum(mocap.before + rest_time + mocap.after, mocap.longest)
+    count = int(np.floor(length * mocap.rate - phase)) + 1
+    return np.asarray((np.arange(count) + phase) * (1 / mocap.rate) - mocap.before)
+
+
+def measured(target: Poses, striker: Poses, stream: np.random.Generator, mocap: Mocap) -> Sampled:
+    """What the system makes of the true poses of both bodies at its exposures."""
+    count = len(target[0])
     noise = stream.standard_normal((count, 13))
     # The stamps jitter, not the exposures: what the system says of when, not what it saw.
     time = (np.arange(count) + np.clip(mocap.jitter * noise[:, 0], -0.3, 0.3)) / mocap.rate
     bodies = []
-    for k, (pose, height) in enumerate(zip((target, striker), heights, strict=True)):
+    for k, (true_position, true_quaternion) in enumerate((target, striker)):
         errors = noise[:, 1 + 6 * k : 7 + 6 * k]
-        position = np.concatenate([pose[:, :2], np.full((count, 1), height)], axis=1)
-        position = np.round(position + mocap.position_noise * errors[:, :3], 6)
-        quaternion = np.round(_tilted(pose[:, 2], mocap.angle_noise * errors[:, 3:]), 6)
+        position = np.round(true_position + mocap.position_noise * errors[:, :3], 6)
+        quaternion = np.round(_tilted(true_quaternion, mocap.angle_noise * errors[:, 3:]), 6)
         gone = _lost(count, stream, mocap)
         position[gone], quaternion[gone] = np.nan, np.nan
         bodies += [position, quaternion]
     return Sampled(np.round(time, 6), *bodies)
 
 
-def _tilted(yaw: Array, error: Array) -> Array:
-    """Quaternions [T, 4] of a body turned by yaw [T], after a small rotation [T, 3] in its own frame [rad]."""
-    small = np.concatenate([np.ones((len(yaw), 1)), error / 2], axis=-1)
-    return unit(multiply(about_z(yaw), small))
+def _lifted(planar: Array, height: float) -> Poses:
+    """Poses in space of a frame at this height with planar poses [T, 3] (x, y, yaw)."""
+    position = np.concatenate([planar[:, :2], np.full((len(planar), 1), height)], axis=1)
+    return position, about_z(planar[:, 2])
+
+
+def _tilted(quaternion: Array, error: Array) -> Array:
+    """Quaternions [T, 4] after a small rotation [T, 3] in the body's own frame [rad]."""
+    small = np.concatenate([np.ones((len(quaternion), 1)), error / 2], axis=-1)
+    return unit(multiply(quaternion, small))
 
 
 def _lost(count: int, stream: np.random.Generator, mocap: Mocap) -> Array:

@@ -14,18 +14,16 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carom.core.constants import GRAVITY
 from carom.core.errors import CaromError, SceneError, unknown_name
+from carom.reality.folder import check_new, write_strikes
 from carom.reality.mocap import Mocap, Motion, Sampled, com_pose, record
 from carom.reality.pressure_slide import Footprint, footprint, friction_acceleration, slide
 from carom.reality.rigid_impact import impact, inverse_mass, restitution_at, tangent_of
 from carom.reality.settings import STRIKERS, Effects, Setting, find_setting, find_shape
 from carom.reality.touch import Touch, check_on_outline, flat_touch, round_touch
-from carom.recordings import Ground, Recordings, Trajectory, write
 from carom.scenes.shapes import Body, Shape, polygon_properties
 from carom.state import Array, StrikeCommands, Strikes, rotate, wrap_angle
 
-HEADER = "recordings.yaml"
 CHUNK = 256  #: strikes worked on at once, which bounds the memory
 LANDINGS = 8  #: how often the two ends of a flush face may strike in turn; what is left after that is negligible
 
@@ -98,21 +96,13 @@ class StandIn:
     def execute(self, commands: StrikeCommands, folder: str | Path, *, seed: int) -> Path:
         """Carry out the strikes and write the recordings; the same seed gives the same bytes."""
         folder = Path(folder)
-        if (folder / HEADER).exists():
-            raise CaromError(f"{folder} already holds recordings; give a new folder")
-        bodies = self.bodies
+        check_new(folder)
         tags = {
             "reality": f"stand-in {self.setting.name}",
             "material": self.setting.material,
             "ground": self.setting.ground,
         }
-        width = max(3, len(str(len(commands) - 1)))
-        trajectories = []
-        for index, sampled in enumerate(self._sample(commands, seed)):
-            name = f"hit_{index:0{width}d}.csv"
-            trajectories.append(_trajectory(sampled, folder / name, bodies, tags))
-        write(folder, Recordings(folder, bodies, tuple(trajectories), gravity=GRAVITY, ground=Ground()))
-        return folder
+        return write_strikes(folder, self.bodies, self._sample(commands, seed), tags)
 
     def truth(self, commands: StrikeCommands, *, seed: int, scatter: bool = True) -> Truth:
         """What really comes of the strikes that `execute` carries out with that seed.
@@ -253,18 +243,6 @@ class StandIn:
 
 def _to_world(velocity: Array, turn: Array) -> Array:
     return np.concatenate([rotate(velocity[:, :2], turn), velocity[:, 2:]], axis=1)
-
-
-def _trajectory(sampled: Sampled, path: Path, bodies: dict[str, Body], tags: dict[str, str]) -> Trajectory:
-    return Trajectory(
-        name=path.name,
-        path=path,
-        time=sampled.time,
-        position_world={"block": sampled.target_position, "striker": sampled.striker_position},
-        quaternion_world={"block": sampled.target_quaternion, "striker": sampled.striker_quaternion},
-        bodies=bodies,
-        tags=tags,
-    )
 
 
 def standin(

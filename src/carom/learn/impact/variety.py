@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from carom.learn.impact.ranges import Ranges
-from carom.scenes.parameters import Parameter, known, with_bounds
 from carom.scenes.outline import check_convex
+from carom.scenes.parameters import Parameter, known, with_bounds
 from carom.scenes.shapes import Body, Shape, polygon_properties
 from carom.scenes.strike import Striker, StrikeScene, com_unknown
 from carom.state import Array
