@@ -82,8 +82,8 @@ def _notes(o: Options) -> tuple[str, ...]:
     return (
         "Real recordings: a KUKA iiwa 7 strikes a resting box (EPFL LASA, epfl-lasa/air_hockey).",
         f"{TRAIN} strikes to learn from (n = others in the learning curve), the rest to predict, {o.draws} draws; mean "
-        f"and standard deviation over draws; Carom's base models are those it comes with, the paper's is made from {o.samples} "
-        "simulated impacts.",
+        "and standard deviation over draws. Carom's base models are those it comes with, the paper's is made from "
+        f"{o.samples} simulated impacts.",
         f"Settings -late: learned from strikes among the first {EARLY}, tested on the last {LATE}. The strikes drift.",
         "The sizes of Carom's corrections are the same for all recordings. They were chosen looking at these figures "
         "and at those of the stand-ins: other recordings may be predicted less well.",
