@@ -11,7 +11,7 @@ import numpy as np
 
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.results import summarise
-from carom.compare import ABLATIONS, METHODS, Lesson, compare
+from carom.compare import ABLATIONS, METHODS, SIMPLE, Lesson, compare
 from carom.core.work import Rows
 from carom.learn import BaseModel, shipped_bases
 from carom.reality import (
@@ -120,6 +120,8 @@ def _draw(case: Case, draw: int, o: Options) -> Rows:
     scene, bases, paper = _models(case, recordings, o)
     train, test = impacts[np.arange(TRAIN)], impacts[np.arange(TRAIN, min(TRAIN + TEST, len(impacts)))]
     lesson = Lesson(scene, train, bases, paper, fixed_by_slides(first_of(recordings, train)), o.seed)
+    if not case.shape:
+        return score_rows(lesson, test, case.label, draw, methods=(*SIMPLE, "carom"))
     return score_rows(lesson, test, case.label, draw)
 
 

@@ -169,6 +169,10 @@ def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, De
     lever = np.einsum("nij,njk->nik", alone, mixed)  # how a velocity follows the shared parameters
     reduced = shared - np.einsum("nij,nik->jk", mixed, lever)
     covariance = np.linalg.inv(reduced + np.diag(PRIOR**-2))
+    pulls = _pulls(residual, by_theta, by_velocity, weight / inflated[:, None], lever)
+    covariance = _by_disagreement(covariance, pulls)
+    towards = _towards_prior(theta, covariance, prior)
+    theta, velocity = theta + towards, velocity - np.einsum("nij,j->ni", lever, towards)
     error = np.sqrt(np.diag(covariance))
     variance = np.einsum("nii->ni", alone + np.einsum("nij,jk,nlk->nil", lever, covariance, lever))
     found = _sliding(scene, theta)
@@ -176,6 +180,35 @@ def _fit(scene: StrikeScene, tracks: _Tracks, prior: Array) -> tuple[Sliding, De
     off_centre = _extent(scene) * float(error[4:].max())
     stated = replace(found, friction_std=found.friction * float(error[0]), com_std=off_centre, residual=rms)
     return stated, Departures(tracks.names, velocity, np.sqrt(variance))
+
+
+def _pulls(residual: Array, by_theta: Array, by_velocity: Array, weight: Array, lever: Array) -> Array:
+    """How each slide pulls at the shared parameters [N, 6], its velocity following them."""
+    along = by_theta - np.einsum("ntci,nij->ntcj", by_velocity, lever)
+    return np.asarray(np.einsum("nt,ntcj,ntc->nj", weight, along, residual))
+
+
+def _by_disagreement(covariance: Array, pulls: Array) -> Array:
+    """The covariance [6, 6] of the shared parameters, wider where slides pull at them in different directions.
+
+    A patch that is not the ground's makes slides disagree by more than their noise. A few short slides then say
+    anything, and say it surely; what the others say against it is the better measure (a sandwich estimate).
+    """
+    count, size = pulls.shape
+    between = covariance @ (pulls.T @ pulls) @ covariance * count / max(count - size, 1)
+    wider = np.sqrt(np.maximum(np.diag(between) / np.diag(covariance), 1.0))
+    return np.asarray(covariance * np.outer(wider, wider))
+
+
+def _towards_prior(theta: Array, covariance: Array, prior: Array) -> Array:
+    """Step [6] of the centre of mass towards the declared one, as far as the slides leave it open.
+
+    The descent believes every instant. With errors as they really are, less is known, and the declared one counts.
+    """
+    step, data = np.zeros(len(theta)), np.diag(covariance)
+    shrunk = np.clip(data / PRIOR**2, 0.0, 1.0)  # posterior over prior variance: what the data did not say
+    step[4:] = (shrunk * (prior - theta))[4:]
+    return step
 
 
 def _descend(
