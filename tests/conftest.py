@@ -26,6 +26,7 @@ SLOW = (
     "identify/tosses/test_gauss_newton.py",
     "identify/tosses/test_toss_result.py",
     "learn/impact/test_adapt.py",
+    "learn/impact/test_shipped.py::test_adapt_needs_no_model",
     "plan/test_plan_search.py",
     "reality/test_bullet.py",
     "reality/test_standin.py",
