@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from carom.engines.rigid import inverse_mass_at, routh_impulse
+from carom.engines.rigid import inverse_mass_at, rigid_outcomes, routh_impulse
 from carom.reality.rigid_impact import impact, inverse_mass
+from carom.scenes.strike import builtin
 
 MASS, INERTIA, STRIKER = 0.3, 2e-4, 2.5
 RNG = np.random.default_rng(0)
@@ -114,3 +115,27 @@ def test_it_differs_from_the_stand_ins_law_elsewhere():
     mine = routh_impulse(velocity, inverse, friction=mu, restitution=e)
     theirs = impact(velocity, inverse, friction=mu, restitution=e).impulse
     assert (np.abs(mine - theirs).max(axis=1) > 1e-3 * theirs[:, 1]).mean() > 0.1
+
+
+def test_both_ends_of_a_flat_face_strike_in_turn():
+    """A light block on a stiff wide face: at the end neither end approaches it, energy fell, and mirrors agree."""
+    scene = builtin("square")
+    rng = np.random.default_rng(3)
+    lever = np.column_stack([rng.uniform(-0.02, 0.02, 200), np.full(200, -0.04)])
+    velocity = np.column_stack([rng.uniform(-0.1, 0.1, 200), rng.uniform(0.2, 1.0, 200)])
+    given = {"restitution": 0.4, "friction": 0.3, "striker_mass": 2.0}
+    one = rigid_outcomes(scene, lever, velocity, face=np.full(200, 0.015), **given)
+    spin = one[:, 2] / scene.gyration_radius
+    striker = velocity - scene.mass / 2.0 * one[:, :2]
+    for end in (-0.015, 0.015):
+        leaving = one[:, 1] + spin * (lever[:, 0] + end) - striker[:, 1]
+        assert (leaving > -0.02 * velocity[:, 1]).all()
+    before = 0.5 * 2.0 * (velocity**2).sum(axis=1)
+    after_it = 0.5 * 2.0 * (striker**2).sum(axis=1) + 0.5 * scene.mass * (one**2).sum(axis=1)
+    assert (after_it <= before * (1 + 1e-9)).all()
+    flip = np.array([-1.0, 1.0])
+    mirrored = rigid_outcomes(scene, lever * flip, velocity * flip, face=np.full(200, -0.015), **given)
+    np.testing.assert_allclose(mirrored, one * np.array([-1.0, 1.0, -1.0]), atol=1e-12)
+    single = rigid_outcomes(scene, lever + np.array([0.015, 0.0]), velocity, **given)
+    again = np.abs(single - one).max(axis=1) > 1e-6
+    assert 0.05 < again.mean() < 1.0  # some blocks turn into the other end, some do not

@@ -38,6 +38,9 @@ class AdaptResult(Result):
     def tables(self) -> Sequence[PrintedTable]:
         return (table_of(f"corrected model in {self.out}", self.to_dict()),)
 
+    def notes(self) -> Sequence[str]:
+        return self.model.words if isinstance(self.model, AdaptedModel) else ()
+
 
 def adapt(
     model: str | Path | None,
@@ -91,7 +94,8 @@ def adapt(
 
 
 def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:
-    return {"weights": adapted.reasons, "teachers": adapted.teachers, **_member_facts(adapted.best)}
+    found = {"weights": adapted.reasons, "teachers": adapted.teachers, "not_learned_from": list(adapted.odd)}
+    return {**found, **_member_facts(adapted.best)}
 
 
 def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:

@@ -38,13 +38,12 @@ def evaluation_sections(
 
 
 def _what_this_is(lesson: Lesson, test: Impacts, adapted: AdaptedModel, note: str) -> Section:
-    reasons = "; ".join(f"{words} {100 * weight:.0f} %" for words, weight in adapted.reasons.items())
     paragraphs = (
         note,
         f"Scene **{lesson.scene.name}**: {len(lesson.train)} strikes to learn from, {len(test)} others to predict from "
         "what was recorded before their contact. Errors are in the kinetic-energy norm (vx, vy, k*wz), "
         f"k = {1000 * lesson.scene.gyration_radius:.1f} mm.",
-        f"What carried the weight of Carom's predictions, by how it predicts strikes left out: {reasons}.",
+        *(f"Carom: {line}." for line in adapted.words),
     )
     return Text("What this is", tuple(p for p in paragraphs if p))
 

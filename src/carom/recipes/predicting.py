@@ -14,6 +14,7 @@ from carom.compare.ends import START
 from carom.engines.approach import at_distance
 from carom.engines.contract import Status
 from carom.hybrid.model import FOLDER, HEADER, load_hybrid
+from carom.learn import AdaptedModel
 from carom.learn.impact.adapted_files import load_model
 from carom.recipes.result import PrintedTable, Result
 from carom.recordings import approaches, check_scene, read
@@ -29,6 +30,7 @@ class PredictResult(Result):
     """Predicted outcomes by data file: `post`, `post_std`, `rest`, `status` and `from_engine` of each."""
 
     predictions: Mapping[str, Mapping[str, Any]]
+    words: tuple[str, ...] = ()  #: what they rest on, for people
 
     def to_dict(self) -> dict[str, Any]:
         return {name: dict(p) for name, p in self.predictions.items()}
@@ -40,6 +42,9 @@ class PredictResult(Result):
             for name, p in self.predictions.items()
         ]
         return (PrintedTable("predicted outcomes", COLUMNS, rows),)
+
+    def notes(self) -> Sequence[str]:
+        return self.words
 
 
 def predict(model: str | Path, recordings: str | Path) -> PredictResult:
@@ -63,7 +68,8 @@ def predict(model: str | Path, recordings: str | Path) -> PredictResult:
                 "status": "ok" if predicted.known[i] else "outside what the model has learned",
                 "from_engine": bool(from_engine[i]),
             }
-    return PredictResult({t.name: found[t.name] for t in folder.trajectories if t.name in found})
+    words = adapted.words if isinstance(adapted, AdaptedModel) else ()
+    return PredictResult({t.name: found[t.name] for t in folder.trajectories if t.name in found}, words)
 
 
 def _rest(model: Path, strikes: Strikes) -> tuple[Array | None, NDArray[np.bool_]]:

@@ -87,6 +87,18 @@ class AdaptedModel:
         order = np.argsort(-self.weights)
         return {self.hypotheses[i].words: float(self.weights[i]) for i in order if self.weights[i] >= 0.05}
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """For people: what the predictions rest on, and which strikes were not learned from."""
+        shares = "; ".join(f"{words} ({100 * weight:.0f} %)" for words, weight in self.reasons.items())
+        lines = [f"what predictions rest on, by how well it predicts recorded strikes left out: {shares}"]
+        if self.odd:
+            lines.append(
+                f"not learned from: {', '.join(self.odd)}; nothing that explains the other strikes explains these: "
+                "look at the recording (carom check), or at what was different"
+            )
+        return tuple(lines)
+
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""
         parts = [self._predict(strikes[i : i + CHUNK]) for i in range(0, max(len(strikes), 1), CHUNK)]
