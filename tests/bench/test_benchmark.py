@@ -43,7 +43,7 @@ def test_every_piece_has_a_key_of_its_own(name: str, tmp_path: Path) -> None:
 def test_options_without_effect_are_refused() -> None:
     with pytest.raises(CaromError, match=r"bench recovery takes no --samples; it takes --draws$"):
         run_benchmark("recovery", samples=100)
-    with pytest.raises(CaromError, match=r"bench planning takes no --data; it takes --draws, --samples$"):
+    with pytest.raises(CaromError, match=r"bench planning takes no --data; it takes --draws$"):
         run_benchmark("planning", data=Path("lab"))
     with pytest.raises(TypeError, match="colour"):
         run_benchmark("planning", colour="blue")  # type: ignore[call-arg]

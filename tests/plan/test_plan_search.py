@@ -254,7 +254,7 @@ def test_the_gradient_refuses_what_it_cannot_differentiate(hybrid, space, rest):
     ("options", "message"),
     [
         ({"method": "newton"}, "newton"),
-        ({"wanted": [0.0, 1.0]}, r"target: expected three finite numbers, x y yaw \[m, m, rad\]"),
+        ({"wanted": [0.0]}, r"target: expected three finite numbers, x y yaw \[m, m, rad\]"),
         ({"wanted": [0.0, 1.0, float("inf")]}, "target: expected three finite numbers"),
         ({"budget": 0}, "budget: expected 1 evaluation or more, got 0"),
     ],
@@ -263,3 +263,16 @@ def test_bad_questions_are_refused(hybrid, space, options, message):
     given = {"wanted": np.zeros(3), **options}
     with pytest.raises(CaromError, match=message):
         plan_strike(hybrid, space, given.pop("wanted"), **given)
+
+
+def test_a_place_without_a_yaw_is_reached_at_least_as_well(hybrid, space, rest):
+    """Where any yaw will do, Eq. 5 has only the distance left: the strike found for the pose does no better."""
+    pose = plan_strike(hybrid, space, rest[0], budget=400)
+    place = plan_strike(hybrid, space, rest[0][:2], budget=400)
+    assert np.isnan(place.wanted[2])
+    assert place.yaw_error == 0.0
+    assert place.to_dict()["wanted_pose"][2] is None
+    assert place.loss == pytest.approx(place.position_error**2, rel=1e-6)
+    assert place.loss <= pose.loss + 1e-6
+    slope = plan_strike(hybrid, space, rest[0][:2], method="gradient")
+    assert slope.position_error < 0.01

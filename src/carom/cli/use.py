@@ -20,7 +20,14 @@ def plan(
     start: Annotated[tuple[float, float, float], typer.Option("--from", help="pose it lies in now")] = (0.0, 0.0, 0.0),
     method: Annotated[str, typer.Option(help="cma, cem, or gradient (through network and slider)")] = "cma",
     simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco (slides in MuJoCo), mujoco, or mjx")] = "hybrid",
-    robust: Annotated[bool, typer.Option("--robust", help="expectation over the model's uncertainty")] = False,
+    robust: Annotated[
+        bool | None,
+        typer.Option(
+            "--robust/--no-robust",
+            help="expectation over the model's uncertainty; default: where it is unsure of the plain plan",
+        ),
+    ] = None,
+    any_yaw: Annotated[bool, typer.Option("--any-yaw", help="only the place is wanted; YAW is ignored")] = False,
     budget: Annotated[int | None, typer.Option(help="simulated strikes at most")] = None,
     speed: Annotated[tuple[float, float] | None, typer.Option(help="of the striker, lowest and highest [m/s]")] = None,
     tolerance: Annotated[tuple[float, float], typer.Option(help="within reach if off by less: [m] [rad]")] = (
@@ -44,7 +51,7 @@ def plan(
         json_file,
         lambda progress: recipes.plan(
             model,
-            target,
+            target[:2] if any_yaw else target,
             start=start,
             search=search,
             files=recipes.PlanFiles(export, base, report),

@@ -28,7 +28,7 @@ class Plan:
     """A planned strike, and what is expected of it."""
 
     commands: StrikeCommands  #: one strike
-    wanted: Array  #: [3] x, y, yaw of the target's frame [m, m, rad]
+    wanted: Array  #: [3] x, y, yaw of the target's frame [m, m, rad]; yaw NaN: any
     rest: Array  #: [3] where it is expected to come to rest
     rest_std: Array  #: [3] standard deviation of that over the model's uncertainty; NaN if it was not asked for
     loss: float  #: Eq. 5 [m^2] of the strike in the simulator; its mean over the draws of a robust plan
@@ -45,8 +45,8 @@ class Plan:
 
     @property
     def yaw_error(self) -> float:
-        """Expected turn away from the wanted yaw, in (-pi, pi] [rad]."""
-        return float(wrap_angle(self.rest[2] - self.wanted[2]))
+        """Expected turn away from the wanted yaw, in (-pi, pi] [rad]; zero where any will do."""
+        return float(np.nan_to_num(wrap_angle(self.rest[2] - self.wanted[2])))
 
     @property
     def reachable(self) -> bool:
@@ -60,7 +60,7 @@ class Plan:
             "contact_point_target_frame_m": self.commands.contact_point[0].tolist(),
             "velocity_target_frame_m_s": self.commands.velocity[0].tolist(),
             "target_pose": self.commands.target_pose[0].tolist(),
-            "wanted_pose": self.wanted.tolist(),
+            "wanted_pose": [float(v) if np.isfinite(v) else None for v in self.wanted],
             "expected_pose": self.rest.tolist(),
             "expected_pose_std": self.rest_std.tolist() if np.isfinite(self.rest_std).all() else None,
             "position_error_m": self.position_error,
@@ -93,6 +93,7 @@ def plan_strike(
 ) -> Plan:
     """Search the strike that minimises Eq. 5; over several simulators (draws of an uncertain one) its mean.
 
+    `wanted` is a pose [3], or a place [2] where any yaw will do.
     Stops after `budget` evaluations, or when the method has converged.
     """
     target = _checked(wanted, method, tolerance)
@@ -132,8 +133,10 @@ def _checked(wanted: Array, method: str, tolerance: tuple[float, float]) -> Arra
     if method not in METHODS:
         raise CaromError(unknown_name("method", method, METHODS))
     target = np.asarray(wanted, dtype=np.float64)
-    if target.shape != (3,) or not np.isfinite(target).all():
-        raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], got {wanted}")
+    if target.shape == (2,):
+        target = np.append(target, np.nan)
+    if target.shape != (3,) or not np.isfinite(target[:2]).all() or np.isinf(target[2]):
+        raise CaromError(f"target: expected three finite numbers, x y yaw [m, m, rad], or x y, got {wanted}")
     if np.abs(target[:2]).max() > FARTHEST:
         raise CaromError(f"target: x and y are in metres, got {target[0]:g} {target[1]:g}: that is beyond any table")
     if not (np.isfinite(tolerance).all() and min(tolerance) > 0):
@@ -157,9 +160,13 @@ def _rollout(engine: Simulator, space: StrikeSpace, points: Array) -> Rollout:
 
 
 def residuals(rest: Array, wanted: Array) -> Array:
-    """What Eq. 5 sums the squares of [N, 3] [m]: position, and the wrapped angle times the root of tau."""
+    """What Eq. 5 sums the squares of [N, 3] [m]: position, and the wrapped angle times the root of tau.
+
+    Where no yaw is wanted (NaN) the last is zero.
+    """
     away = rest - wanted
-    return np.concatenate([away[..., :2], np.sqrt(TAU) * wrap_angle(away[..., 2:])], axis=-1)
+    turn = wrap_angle(away[..., 2:]) if np.isfinite(wanted[2]) else np.zeros_like(away[..., 2:])
+    return np.concatenate([away[..., :2], np.sqrt(TAU) * turn], axis=-1)
 
 
 def _evaluate(
@@ -172,7 +179,7 @@ def _evaluate(
     for engine in engines:
         if derivatives:
             rest, slope = rest_and_derivative(engine, space, points)
-            slopes.append(slope * np.array([1.0, 1.0, np.sqrt(TAU)])[None, :, None])
+            slopes.append(slope * np.array([1.0, 1.0, np.sqrt(TAU) * np.isfinite(wanted[2])])[None, :, None])
         else:
             run = _rollout(engine, space, points)
             rest = run.rest

@@ -120,8 +120,15 @@ def _padded() -> Setting:
     )
 
 
+def _scattered() -> Setting:
+    """Nylon whose blows and slides differ more from strike to strike: what is planned rarely comes out just so."""
+    plain = SETTINGS["nylon-low"]
+    effects = replace(plain.effects, impulse_scatter=0.05, friction_scatter=0.03)
+    return replace(plain, name="nylon-scattered", effects=effects)
+
+
 #: further ones, where small mistakes grow: for policies, which can put right what they see
-HARDER: Mapping[str, Setting] = {setting.name: setting for setting in (_oiled(), _padded())}
+HARDER: Mapping[str, Setting] = {setting.name: setting for setting in (_oiled(), _padded(), _scattered())}
 ALL_SETTINGS: Mapping[str, Setting] = {**SETTINGS, **HARDER}
 
 SHAPES: Mapping[str, Shape] = {

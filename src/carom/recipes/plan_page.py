@@ -36,7 +36,8 @@ def executed_motion(recordings: Recordings) -> tuple[Array, Array]:
 
 def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings] = ()) -> list[Section]:
     """A picture of the plan against what came of it, and the plan in motion against the first execution."""
-    scene, start, wanted = simulator.scene, plan.commands.target_pose[0], plan.wanted
+    scene, start = simulator.scene, plan.commands.target_pose[0]
+    wanted = np.where(np.isfinite(plan.wanted), plan.wanted, plan.rest)
     run = simulator.rollout(approach(scene, plan.commands), HORIZON, frames=2 * FRAMES)
     moving = np.linalg.norm(run.target_velocity[0] * [1.0, 1.0, scene.gyration_radius], axis=-1) > 0
     last = min(int(np.flatnonzero(moving)[-1]) + 2, len(moving)) if moving.any() else len(moving)
