@@ -60,7 +60,7 @@ def _notes(o: Options) -> tuple[str, ...]:
         f"the scene per teacher. Both are asked about {SIMULATED} other simulated impacts of the scene. The long box "
         "weighs 0.4 times its striker; its face and the hexagon, like the convex outline, are no built-in scenes.",
         f"Ten strikes: corrected with {TRAIN} strikes of a stand-in reality, asked about {TEST} more; {o.draws} draws.",
-        "The corrected rows hardly depend on the networks: a rigid impact, which has none, counts for 0.5 to 0.8 there. "
+        "The corrected rows hardly depend on the networks: a rigid impact, which has none, counts for 0.5 to 0.8. "
         "The rows 'alone' are a network with the parameters that the ten strikes left plausible, and nothing else.",
     )
 

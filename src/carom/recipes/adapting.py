@@ -15,6 +15,7 @@ from carom.hybrid.model import FOLDER, HEADER, HybridModel, make_hybrid, save_hy
 from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
 from carom.learn import adapt as adapt_bases
 from carom.learn.impact.adapted_files import save_model
+from carom.learn.impact.training import torch_threads
 from carom.recipes.result import PrintedTable, Result, table_of
 from carom.recipes.strikes import base_for, by_gradient, held_by, slides_of, usable_impacts
 from carom.recordings import read
@@ -42,6 +43,7 @@ class AdaptResult(Result):
         return self.model.words if isinstance(self.model, AdaptedModel) else ()
 
 
+@torch_threads(1)  # pieces are small: on a busy machine two threads wait for each other, and took three times as long
 def adapt(
     model: str | Path | None,
     recordings: str | Path,
