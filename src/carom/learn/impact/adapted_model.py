@@ -20,7 +20,7 @@ from carom.learn.impact.rigid import RigidTeacher
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
-FAITHFUL = 0.9  #: in-simulator accuracy, relative to the best base model's, below which one is not considered
+FAITHFUL = 0.75  #: in-simulator accuracy, relative to the best base model's, below which one is not considered
 WITHIN = 0.8  #: share of the recorded strikes that base models must have learned about, or they are left out
 ODD = 30.0  #: squared error of a left-out strike, over its stated variance, from where on it does not fit the others
 MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
