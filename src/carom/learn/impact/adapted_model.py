@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -26,7 +27,8 @@ ODD = 30.0  #: squared error of a left-out strike, over its stated variance, fro
 MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
 UNREAD = 1e4  #: variance of an outcome that is not learned from
 FOLDS = 20  #: most groups of strikes that are left out in turn
-CHUNK = 2048  #: strikes predicted together: bounds the memory of the members' outcomes
+CHUNK = 1024  #: strikes predicted together: bounds the memory of the members' outcomes
+WORKERS = 2  #: such chunks at a time
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,10 @@ class AdaptedModel:
 
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""
-        parts = [self._predict(strikes[i : i + CHUNK]) for i in range(0, max(len(strikes), 1), CHUNK)]
+        chunks = [strikes[i : i + CHUNK] for i in range(0, max(len(strikes), 1), CHUNK)]
+        known = self._known  # once, before threads ask for it
+        with ThreadPoolExecutor(min(len(chunks), WORKERS)) as workers:  # the networks' sums leave Python alone
+            parts = list(workers.map(lambda chunk: self._predict(chunk, known), chunks))
         return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
 
     @cached_property
@@ -112,10 +117,10 @@ class AdaptedModel:
     def _known(self) -> dict[str, Points]:
         return _points(self.explanations, self._told)
 
-    def _predict(self, strikes: Strikes) -> Prediction:
+    def _predict(self, strikes: Strikes, known: Mapping[str, Points]) -> Prediction:
         asked = _Seen(self.scene, strikes, self._told.centre)
         own, every = _points(self.explanations, asked), np.arange(len(self.train))
-        said = [_said(h, self._told, self._known, every, own, asked.axes) for h in self.hypotheses]
+        said = [_said(h, self._told, known, every, own, asked.axes) for h in self.hypotheses]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
         weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
         inside = self.bases[0].within(asked.frames)
