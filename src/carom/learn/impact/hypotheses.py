@@ -10,7 +10,7 @@ averaged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaln
@@ -21,35 +21,23 @@ from carom.state import Array
 #: Fixed for all recordings. Gains of a few per cent, more with speed and with pitch: a face that leans meets its
 #: target higher or lower, which planar teachers do not know. Offsets go with the angle of a flat face, which decides
 #: which of its edges meets the target first.
+SMOOTHLY = Process(
+    0.02,
+    members=2.0,
+    gain=0.035,
+    gain_speed=0.06,
+    gain_pitch=0.047,
+    gain_linear=0.015,
+    gain_smooth=0.048,
+    offset=0.014,
+    offset_linear=0.012,
+    offset_angle=0.03,
+    offset_smooth=0.032,
+)
 CORRECTIONS = {
     "as it is": Process(0.03),
-    "corrected smoothly": Process(
-        0.02,
-        members=2.0,
-        gain=0.035,
-        gain_speed=0.06,
-        gain_pitch=0.047,
-        gain_linear=0.015,
-        gain_smooth=0.048,
-        offset=0.014,
-        offset_linear=0.012,
-        offset_angle=0.03,
-        offset_smooth=0.032,
-    ),
-    "corrected freely": Process(
-        0.03,
-        members=0.0,
-        gain=0.035,
-        gain_speed=0.06,
-        gain_pitch=0.047,
-        gain_linear=0.015,
-        gain_smooth=0.048,
-        offset=0.014,
-        offset_linear=0.03,
-        offset_angle=0.03,
-        offset_smooth=0.1,
-        length=3.0,
-    ),
+    "corrected smoothly": SMOOTHLY,
+    "corrected freely": replace(SMOOTHLY, noise=0.03, members=0.0, offset_linear=0.03, offset_smooth=0.1, length=3.0),
 }
 #: Without any teacher, in the frame of the approach. The offset is wide: nothing is known before.
 FROM_STRIKES_ALONE = {
