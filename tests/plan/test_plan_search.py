@@ -23,6 +23,7 @@ from carom.learn.impact.student import Student, teach
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.differentiate import differentiable_rest, rest_and_derivative
 from carom.plan.search import HORIZON, TAU, Budget, residuals
+from carom.recipes.planning import SearchOptions, search_strike
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Strikes
 
@@ -276,3 +277,20 @@ def test_a_place_without_a_yaw_is_reached_at_least_as_well(hybrid, space, rest):
     assert place.loss <= pose.loss + 1e-6
     slope = plan_strike(hybrid, space, rest[0][:2], method="gradient")
     assert slope.position_error < 0.01
+
+
+def test_plans_are_robust_where_the_model_is_unsure(hybrid, space, rest, monkeypatch):
+    """By default: draws that agree leave the plain plan, and state its spread; draws that do not are planned for."""
+    asked = SearchOptions(method="gradient")
+    plain = plan_strike(hybrid, space, rest[0], method="gradient")
+    for spread, same in ((0.001, True), (0.3, False)):
+        draws = list(hybrid_draws(hybrid, 3, friction_spread=spread, seed=1))
+        if same:
+            draws = [hybrid] * 3
+        monkeypatch.setattr("carom.recipes.planning.draws_of", lambda *_, draws=draws, **__: draws)
+        found = search_strike(None, hybrid, space, rest[0], asked)
+        assert np.isfinite(found.rest_std).all()
+        assert bool(np.allclose(found.rest, plain.rest, atol=1e-12)) is same
+        assert bool((found.rest_std[:2] < 1e-9).all()) is same
+    left = search_strike(None, hybrid, space, rest[0], SearchOptions(method="gradient", robust=False))
+    assert np.isnan(left.rest_std).all()

@@ -11,7 +11,7 @@ import torch
 
 from carom.core.errors import CaromError
 from carom.identify import Sliding, sliding_from
-from carom.identify.strikes.sliding import Departures
+from carom.identify.strikes.sliding import PRIOR, Departures, _by_disagreement, _towards_prior
 from carom.reality import Effects, Truth, sample_commands, standin
 from carom.recordings import Recordings, Trajectory, read, scene_of, strike_impacts
 from carom.scenes.strike import StrikeScene
@@ -164,3 +164,21 @@ def test_departures_replace_the_outcomes_they_name_and_no_others() -> None:
     assert changed.names == impacts.names
     assert changed.strikes is impacts.strikes
     np.testing.assert_array_equal(impacts.post, np.full((3, 3), 1.0))  # the given ones stay as they are
+
+
+def test_slides_that_disagree_leave_the_centre_of_mass_open():
+    """Ten slides of which two pull hard, against each other: less is known than their noise says, and zero counts."""
+    rng = np.random.default_rng(0)
+    stated = np.diag((0.1 * PRIOR) ** 2)
+    alike = rng.standard_normal((10, 6)) / (0.1 * PRIOR) / np.sqrt(10)  # as large as the stated covariance has them
+    agreeing = _by_disagreement(stated, alike)
+    assert (np.sqrt(np.diag(agreeing) / np.diag(stated)) < 3).all()
+    odd = alike.copy()
+    odd[:2, 4] = np.array([1.0, -1.0]) * 8 / (0.1 * PRIOR[4])
+    torn = _by_disagreement(stated, odd)
+    assert torn[4, 4] > 20 * stated[4, 4]
+    assert np.linalg.eigvalsh(torn).min() > 0
+    theta, declared = np.full(6, 0.05), np.zeros(6)
+    small, large = (_towards_prior(theta, covariance, declared) for covariance in (stated, torn))
+    assert (small[:4] == 0).all()
+    assert -0.05 <= large[4] < 5 * small[4] < 0
