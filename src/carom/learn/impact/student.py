@@ -27,6 +27,7 @@ from carom.state import Array, Strikes
 SAMPLES = 2560  #: strikes that the teacher is asked about
 HELD_OUT = 512  #: of them kept for measuring
 SMALL = Preset("student", True, 64, 3, "silu", 2000, 512, 1e-2, 1e-5, True)
+SPREAD_STEPS = 800  #: of the training of the spread: a tenth of it more or less matters to nobody
 RANGE = 0.1  #: by which the student's strikes go beyond the scene's ranges, so that planning at a bound is no edge
 NOISE_FLOOR = 1e-3  #: standard deviation, as a share of the approach speed, below which it counts as none
 
@@ -139,7 +140,8 @@ def teach(model: SceneModel, *, posture: Array | None = None, seed: int = 0, ste
         k, speed = scene.gyration_radius, frames.speed[:, None]
         linear = np.sqrt((said.post_std[:, :2] ** 2).mean(axis=1, keepdims=True))
         share = np.concatenate([linear, linear, k * said.post_std[:, 2:]], axis=1) / speed
-        spread, _ = _learn(scene, x, torch.as_tensor(np.log(np.maximum(share, NOISE_FLOOR))).float(), seed + 1, steps)
+        logarithm = torch.as_tensor(np.log(np.maximum(share, NOISE_FLOOR))).float()
+        spread, _ = _learn(scene, x, logarithm, seed + 1, steps or SPREAD_STEPS)
     return Student(scene, network, spread, fidelity)
 
 
