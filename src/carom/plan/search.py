@@ -149,10 +149,14 @@ def _expected(
 ) -> tuple[Array, Array, float]:
     """Mean and spread [3] of the poses at rest, and Eq. 5, of one strike: as the engines have it, guards and all."""
     rests = np.array([_rollout(engine, space, point[None]).rest[0] for engine in engines])
-    turned = rests[0, 2] + wrap_angle(rests[:, 2] - rests[0, 2])
-    rest = np.array([*rests[:, :2].mean(axis=0), turned.mean()])
-    spread = np.column_stack([rests[:, :2], turned]).std(axis=0, ddof=1) if len(rests) > 1 else np.full(3, np.nan)
+    rest, spread = mean_and_spread(rests)
     return rest, spread, float((residuals(rests, target) ** 2).sum(axis=1).mean())
+
+
+def mean_and_spread(rests: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation [3] of poses at rest [E, 3], turns counted the short way; NaN spread of one pose."""
+    poses = np.column_stack([rests[:, :2], rests[0, 2] + wrap_angle(rests[:, 2] - rests[0, 2])])
+    return poses.mean(axis=0), poses.std(axis=0, ddof=1) if len(rests) > 1 else np.full(3, np.nan)
 
 
 def _rollout(engine: Simulator, space: StrikeSpace, points: Array) -> Rollout:

@@ -17,12 +17,12 @@ from carom.hybrid.draws import draws_of
 from carom.hybrid.model import ENGINES, HybridModel, load_hybrid
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.export import strike_motion, write_motion
-from carom.plan.search import HORIZON
+from carom.plan.search import HORIZON, mean_and_spread
 from carom.recipes.plan_page import plan_figures
 from carom.recipes.result import PrintedTable, Result
 from carom.report import write_report
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, wrap_angle
+from carom.state import Array
 
 DRAWS = 8  #: of the model's uncertainty, for a robust plan
 HOLD = 0.01  #: [m] that the striker travels at full speed before contact at least
@@ -173,9 +173,7 @@ def search_strike(
 def _spread(plan: Plan, draws: Sequence[Simulator]) -> Array:
     """Standard deviation [3] of where a planned strike ends, over draws of an uncertain simulator."""
     rests = np.array([d.rollout(approach(d.scene, plan.commands), HORIZON).rest[0] for d in draws])
-    turned = wrap_angle(rests[:, 2] - plan.rest[2])
-    spread = np.column_stack([rests[:, :2], turned]).std(axis=0, ddof=1)
-    return np.asarray(np.nan_to_num(spread, nan=np.inf))
+    return np.asarray(np.nan_to_num(mean_and_spread(rests)[1], nan=np.inf))  # a draw that misses: quite unsure
 
 
 def export_plan(
