@@ -21,6 +21,15 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 STOPPED = 130  #: exit code after Ctrl-C
+GOES_ON = "what was finished is kept, the same command goes on from there"
+#: what is left after Ctrl-C, by command; all others write their result at the end
+KEPT = {
+    **dict.fromkeys(("scale", "distill", "train", "bench"), GOES_ON),
+    **dict.fromkeys(
+        ("evaluate", "demo"), "recordings and base models that it had made are kept, the same command does the rest anew"
+    ),
+    "adapt": "the model is not finished, the same command starts anew",
+}
 UsageMistake: Any = typer.BadParameter.__mro__[2]  #: click's ClickException, whichever copy of click typer brings along
 
 
@@ -60,8 +69,14 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = STOPPED
     if code == STOPPED:
-        print("carom: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
+        print(f"carom: stopped; {_kept(sys.argv[1:])}", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _kept(arguments: list[str]) -> str:
+    """What is left of a command that was stopped."""
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    return KEPT.get(name, "nothing was kept, the same command starts anew")
 
 
 def _fail(message: str) -> None:

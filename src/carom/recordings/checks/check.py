@@ -161,12 +161,13 @@ def _check_rates(recordings: Recordings) -> Iterator[Observation]:
 
 def _summary(recordings: Recordings, name: str) -> BodySummary:
     body = recordings.bodies[name]
-    noises, yaws, oriented, lost, masses = [], [], [], [], set()
+    noises, yaws, oriented, lost = [], [], [], []
+    masses: list[float | None] = []
     for trajectory in recordings.trajectories:
         if name not in trajectory.position_world:
             continue
         position = trajectory.position_world[name]
-        masses.add(trajectory.bodies[name].mass)
+        masses.append(trajectory.bodies[name].mass)
         noises.append(float(np.sqrt(np.mean(noise_floor(trajectory.time, position) ** 2))))
         measured = trajectory.quaternion_world[name] is not None
         oriented.append(measured)
@@ -175,10 +176,12 @@ def _summary(recordings: Recordings, name: str) -> BodySummary:
         there = np.flatnonzero(measured_rows(position))
         if len(there):
             lost.append(1 - len(there) / (there[-1] - there[0] + 1))
+    stated = [mass for mass in masses if mass is not None] if None not in masses else []
     return BodySummary(
         role=body.role,
         shape=None if body.shape is None else body.shape.kind,
-        mass=masses.pop() if len(masses) == 1 else None,
+        mass=stated[0] if len(set(stated)) == 1 else None,
+        mass_range=(min(stated), max(stated)) if stated else None,
         position_noise=_median(np.array(noises)),
         yaw_noise=_median(np.array(yaws)),
         orientation_share=float(np.mean(oriented)) if oriented else 0.0,

@@ -28,7 +28,9 @@ class Observation:
     column: str | None = None
     value: float | None = None
     style: str = "{:.3g}"  #: how the value is written, with its unit
-    advice: str = ""
+    advice: str = ""  #: may hold {most}, replaced by the largest `most` of all files
+    most: float | None = None
+    name_all: bool = False  #: whether every file is named, however many they are
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class BodySummary:
     role: str
     shape: str | None
     mass: float | None  #: [kg]; None: not stated, or not the same in all files
+    mass_range: tuple[float, float] | None  #: [kg] lightest and heaviest over the files; None: not stated in all
     position_noise: float  #: [m] standard deviation of one coordinate about a smooth path
     yaw_noise: float  #: [rad]; NaN: orientation is not measured
     orientation_share: float  #: share of the files that measure its orientation
@@ -110,7 +113,8 @@ class CheckReport:
         rows += [(name, form.format(v)) for name, v, form in numbers if v is not None and np.isfinite(v)]
         rows.append(("impacts found", ", ".join(f"{n} {kind}" for kind, n in self.impacts.items()) or "none"))
         for name, b in self.bodies.items():
-            mass = "no mass" if b.mass is None else f"{b.mass:.4g} kg"
+            low, high = b.mass_range or (b.mass, b.mass)
+            mass = "no mass" if low is None else f"{low:.4g} kg" if low == high else f"{low:.4g} to {high:.4g} kg"
             noise = f"noise {1000 * b.position_noise:.2g} mm" if np.isfinite(b.position_noise) else "noise unknown"
             lost = f"{100 * b.lost_share:.2g} % lost"
             rows.append((f"body {name}", f"{b.role}, {b.shape or 'no shape'}, {mass}, {noise}, {lost}"))
@@ -144,13 +148,14 @@ def _finding(group: list[Observation], files: int) -> Finding:
             place += f", column '{first.column}'"
         message = f"{place}: {text}"
     elif names:
-        shown = ", ".join(names[:EXAMPLES]) + (", ..." if len(names) > EXAMPLES else "")
+        examples = len(names) if first.name_all else EXAMPLES
+        shown = ", ".join(names[:examples]) + (", ..." if len(names) > examples else "")
         column = "" if first.column is None else f"column '{first.column}': "
         message = f"{column}{text}, in {len(names)} of {files} files ({shown})"
     else:
         message = text
     if first.advice:
-        message += f"; {first.advice}"
+        message += "; " + first.advice.replace("{most}", f"{max((o.most or 0.0 for o in group), default=0.0):.0f}")
     return Finding(
         level=first.level,
         code=first.code,
