@@ -167,6 +167,51 @@ def test_defect_is_found_where_it_is(tmp_path, code):
     assert code not in codes(report_on(tmp_path / "clean", STRIKE.trajectory()))
 
 
+def test_a_pose_frozen_from_before_contact(tmp_path):
+    def freeze_at(t, first, last):
+        path, turn = t.position_world["box"].copy(), t.quaternion_world["box"].copy()
+        path[first:last], turn[first:last] = path[first - 1], turn[first - 1]
+        return with_turn(with_path(t, "box", path), "box", turn)
+
+    report = report_on(tmp_path / "a", freeze_at(STRIKE.trajectory(), 50, 75))
+    (finding,) = [f for f in report.findings if f.code == "frozen"]
+    assert finding.message.startswith("hit_000.csv, row 52, column 'box.x': the same pose is repeated while the body")
+    assert "25 times; up to 25 in a row" in finding.message
+    held = report_on(tmp_path / "b", freeze_at(STRIKE.trajectory(), 20, 45))  # thawed before contact
+    (finding,) = [f for f in held.findings if f.code == "frozen"]
+    assert "while others move, though its samples scatter otherwise: 25 times" in finding.message
+    quiet = [replace(STRIKE, noise=0.0, yaw_noise=0.0).trajectory(s) for s in range(2)]
+    assert "frozen" not in codes(report_on(tmp_path / "c", *quiet))  # without noise, rest is exact
+
+
+def test_losses_are_counted_over_all_files_and_at_the_ends(tmp_path):
+    def without(t, rows, *, place=True):
+        path, turn = t.position_world["box"].copy(), t.quaternion_world["box"].copy()
+        path[rows], turn[rows] = np.nan if place else path[rows], np.nan
+        return with_turn(with_path(t, "box", path), "box", turn)
+
+    lost = [without(STRIKE.trajectory(s), slice(200, 200 + n)) for s, n in enumerate((12, 62, 95))]
+    (finding,) = [f for f in report_on(tmp_path / "a", *lost).findings if f.code == "lost-samples"]
+    assert finding.message.endswith("; up to 95 in a row")
+    ends = report_on(tmp_path / "b", without(STRIKE.trajectory(), np.r_[0:7, 230:300]))
+    (finding,) = [f for f in ends.findings if f.code == "part-tracked"]
+    assert finding.message.endswith("is not tracked for 0.39 s at the record's ends; up to 70 samples in a row")
+    turns = report_on(tmp_path / "c", without(STRIKE.trajectory(), slice(200, 230), place=False))
+    (finding,) = [f for f in turns.findings if f.code == "lost-samples"]
+    assert finding.message == (
+        "hit_000.csv, row 202, column 'box.qw': 10.0 % of the orientations are lost; up to 30 in a row"
+    )
+
+
+def test_masses_that_differ_by_file_are_stated(tmp_path):
+    pair = two_discs()[0]
+    heavy = {**pair.bodies, "b": replace(pair.bodies["b"], mass=0.04)}
+    write(tmp_path, Recordings(tmp_path, pair.bodies, (pair, replace(pair, name="pair_01.csv", bodies=heavy))))
+    report = check(tmp_path)
+    assert report.bodies["b"].mass_range == (0.02, 0.04)
+    assert "0.02 to 0.04 kg" in dict(report.summary())["body b"]
+
+
 def test_a_file_at_another_rate(tmp_path):
     report = report_on(tmp_path, STRIKE.trajectory(), STRIKE.trajectory(1), replace(STRIKE, rate=100.0).trajectory())
     (finding,) = [f for f in report.findings if f.code == "other-rate"]

@@ -6,28 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from carom.recordings.checks.dropouts import check_frozen, check_lost
 from carom.recordings.checks.findings import Observation
+from carom.recordings.checks.rows import row_of
 from carom.recordings.checks.units import check_units, check_velocities
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.sampled import noise_floor
 from carom.recordings.trajectory import Trajectory, Units
-from carom.state import Array
-
-FIRST_ROW = 2  #: line of the first sample of a CSV file, below its header
-
-
-def row_of(trajectory: Trajectory, index: int) -> int:
-    """The 1-based line (CSV) or sample (npz, Parquet) of a row."""
-    return index + FIRST_ROW if trajectory.path.suffix == ".csv" else index + 1
-
 
 def check_samples(trajectory: Trajectory, units: Units) -> Iterator[Observation]:
     """Everything that can be told from a file's samples without asking what happens in it."""
     yield from _times(trajectory)
     for body in trajectory.position_world:
-        yield from _lost(trajectory, body)
+        yield from check_lost(trajectory, body)
         yield from _spikes(trajectory, body)
-        yield from _frozen(trajectory, body)
+        yield from check_frozen(trajectory, body)
         yield from _quaternions(trajectory, body)
         yield from check_units(trajectory, body, units)
         yield from check_velocities(trajectory, body)
@@ -77,44 +70,6 @@ def _times(trajectory: Trajectory) -> Iterator[Observation]:
         )
 
 
-def _lost(trajectory: Trajectory, body: str) -> Iterator[Observation]:
-    there = measured_rows(trajectory.position_world[body])
-    column = f"{body}.x"
-    if not there.any():
-        yield Observation("warning", "never-tracked", "no sample of this body", trajectory.name, None, column)
-        return
-    first, last = int(np.argmax(there)), len(there) - 1 - int(np.argmax(there[::-1]))
-    if first > 0 or last < len(there) - 1:
-        missing = float(trajectory.time[first] - trajectory.time[0] + trajectory.time[-1] - trajectory.time[last])
-        yield Observation(
-            "note",
-            "part-tracked",
-            f"'{body}' is not tracked for {{value}} at the record's ends",
-            trajectory.name,
-            None,
-            column,
-            missing,
-            style="{:.2f} s",
-        )
-    lost = ~there[first : last + 1]
-    if not lost.any():
-        return
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], lost.astype(int), [0]])))
-    longest = int((edges[1::2] - edges[::2]).max())
-    level = "warning" if longest > 5 or lost.mean() > 0.05 else "note"
-    yield Observation(
-        "warning" if level == "warning" else "note",
-        "lost-samples",
-        "{value} of the samples are lost",
-        trajectory.name,
-        row_of(trajectory, first + int(np.argmax(lost))),
-        column,
-        100 * float(lost.mean()),
-        style="{:.1f} %",
-        advice=f"up to {longest} in a row" if longest > 5 else "",
-    )
-
-
 def _spikes(trajectory: Trajectory, body: str) -> Iterator[Observation]:
     position = trajectory.position_world[body]
     rows = np.flatnonzero(measured_rows(position))
@@ -154,49 +109,6 @@ def _spikes(trajectory: Trajectory, body: str) -> Iterator[Observation]:
             style="{:.3g} mm",
             advice="the tracker has lost it or taken another for it",
         )
-
-
-def _frozen(trajectory: Trajectory, body: str) -> Iterator[Observation]:
-    position, quaternion = trajectory.position_world[body], trajectory.quaternion_world[body]
-    pose = position if quaternion is None else np.column_stack([position, quaternion])
-    rows = np.flatnonzero(measured_rows(pose))
-    if len(rows) < 8:
-        return
-    same = (np.diff(pose[rows], axis=0) == 0).all(axis=-1)
-    if not same.any():
-        return
-    p = position[rows]
-    noise = float(np.linalg.norm(np.nan_to_num(noise_floor(trajectory.time, position))))
-    step = np.linalg.norm(np.diff(p, axis=0), axis=-1)
-    # moving before and after the repeated sample, by clearly more than noise and the file's digits
-    least = max(4 * noise, 5e-5)
-    before = np.concatenate([[0.0, 0.0], np.minimum(step[:-2], step[1:-1])])
-    after = np.concatenate([np.minimum(step[2:], step[1:-1]), [0.0, 0.0]])
-    run = same & (_reach(same, before, forward=True) > least) & (_reach(same, after, forward=False) > least)
-    if run.any():
-        at = int(np.argmax(run))
-        yield Observation(
-            "warning",
-            "frozen",
-            "the same pose is repeated while the body moves: {value}",
-            trajectory.name,
-            row_of(trajectory, int(rows[at + 1])),
-            f"{body}.x",
-            float(run.sum()),
-            style="{:.0f} times",
-            advice="the tracker dropped out: leave such cells empty",
-        )
-
-
-def _reach(same: Array, values: Array, *, forward: bool) -> Array:
-    """At each row of a run of repeats, the value at the run's beginning (forward) or end."""
-    result = values.copy()
-    order = range(1, len(same)) if forward else range(len(same) - 2, -1, -1)
-    previous = -1 if forward else 1
-    for i in order:
-        if same[i] and same[i + previous]:
-            result[i] = result[i + previous]
-    return result
 
 
 def _quaternions(trajectory: Trajectory, body: str) -> Iterator[Observation]:
