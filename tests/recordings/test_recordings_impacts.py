@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from synthetic_recordings import Strike, toss, two_discs
+from synthetic_recordings import Strike, quaternion_of, toss, two_discs
 
-from carom.recordings import Recordings, approaches, find_impacts, resting_pose, segment, strike_impacts
+from carom.recordings import Recordings, approaches, end_pose, find_impacts, resting_pose, segment, strike_impacts
 from carom.recordings.geometry import lowest_point, planar_gap
 from carom.recordings.impacts import segment as segmenting
 from carom.scenes.shapes import Body, Shape
@@ -226,6 +226,37 @@ def test_resting_place_is_the_first_rest_not_the_end():
     (impact,) = find_impacts(moved)
     assert resting_pose(moved, impact)[:2] == pytest.approx(expected, abs=0.002)
     assert resting_pose(trajectory.until(0.7), impact) is None
+
+
+def creeping(*, pace: float, decay: float, duration: float = 2.5):
+    """A strike after which the box creeps on and turns, ever more slowly; where it ends [3]."""
+    strike = Strike(duration=duration, spin=0.0)
+    trajectory = strike.trajectory()
+    stop = strike.contact + float(np.linalg.norm(strike.velocity)) / strike.deceleration
+    late = np.clip(trajectory.time - stop, 0.0, None)
+    way = decay * (1 - np.exp(-late / decay))
+    path = trajectory.position_world["box"] + np.outer(pace * way, [0.0, 1.0, 0.0])
+    turn = quaternion_of(10 * pace * way)
+    moved = replace(
+        trajectory,
+        position_world={**trajectory.position_world, "box": path},
+        quaternion_world={**trajectory.quaternion_world, "box": turn},
+    )
+    end = 0.5 * np.linalg.norm(strike.velocity) * np.array(strike.velocity) / strike.deceleration
+    return moved, np.array([end[0], end[1] + pace * way[-1], 10 * pace * way[-1]])
+
+
+def test_a_block_that_creeps_is_not_at_rest():
+    moved, expected = creeping(pace=0.02, decay=0.2)  # 4 mm and 2.3 degrees further than where it seems to stop
+    (impact,) = find_impacts(moved)
+    rest = resting_pose(moved, impact)
+    assert rest[:2] == pytest.approx(expected[:2], abs=5e-4)
+    assert rest[2] == pytest.approx(expected[2], abs=0.005)
+    assert end_pose(moved, impact) == pytest.approx(rest)
+    endless, expected = creeping(pace=0.02, decay=50.0)
+    (impact,) = find_impacts(endless)
+    assert resting_pose(endless, impact) is None
+    assert end_pose(endless, impact)[:2] == pytest.approx(expected[:2], abs=5e-4)
 
 
 def test_gap_between_outlines():

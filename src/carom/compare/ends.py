@@ -8,9 +8,7 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.engines.contract import Simulator, Status
-from carom.recordings import Impact, Recordings, Trajectory, resting_pose, undisturbed_until
-from carom.recordings.differentiate import measured_rows
-from carom.recordings.impacts.measured import planar_samples
+from carom.recordings import Recordings, Trajectory, end_pose, undisturbed_until
 from carom.recordings.strikes import first_strike
 from carom.state import Array, Impacts, wrap_angle
 
@@ -35,11 +33,9 @@ def recorded_ends(recordings: Recordings, impacts: Impacts) -> Ends:
         strike, reason = first_strike(trajectory)
         if strike is None:
             raise CaromError(f"{name}: {reason}")
-        rest = resting_pose(trajectory, strike)
-        final = last_seen(trajectory, strike.target)
-        pose.append(final if rest is None else rest)
+        pose.append(end_pose(trajectory, strike))
         time.append(undisturbed_until(trajectory, strike) - strike.time)
-        last.append(final)
+        last.append(last_seen(trajectory, strike.target))
     return Ends(np.array(pose), np.array(time), np.array(last))
 
 
@@ -47,19 +43,6 @@ def last_seen(trajectory: Trajectory, body: str) -> Array:
     """x, y, yaw of a body's frame [3] at its last sample that was tracked."""
     frame = np.column_stack([trajectory.position_world[body][:, :2], trajectory.yaw(body)])
     return np.asarray(frame[np.flatnonzero(np.isfinite(frame).all(axis=1))[-1]])
-
-
-def final_rest(trajectory: Trajectory, strike: Impact) -> Array:
-    """x, y, yaw of a struck body [3] when all is over: shortly before something else moves it, or the record ends.
-
-    Not where it first seems to rest (`resting_pose`): on a slippery table it creeps on, and turns by some degrees.
-    """
-    samples = planar_samples(trajectory, strike.target)[:, [0, 1, 5]]
-    ago = undisturbed_until(trajectory, strike) - trajectory.time
-    late = samples[measured_rows(samples) & (ago >= 0.02) & (ago <= 0.12)]
-    if resting_pose(trajectory, strike) is None or len(late) < 3:
-        return last_seen(trajectory, strike.target)
-    return np.asarray(np.median(late, axis=0))
 
 
 def motion_errors(simulator: Simulator, impacts: Impacts, ends: Ends) -> dict[str, float]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from carom.compare.ends import final_rest
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
 from carom.engines import MujocoSimulator
@@ -23,7 +22,7 @@ from carom.hybrid.draws import draws_of
 from carom.hybrid.model import ENGINES, FOLDER, load_hybrid
 from carom.reality import ALL_SETTINGS, Reality, standin
 from carom.reality.standin import StandIn
-from carom.recordings import read
+from carom.recordings import end_pose, read
 from carom.recordings.strikes import first_strike
 from carom.scenes.strike import StrikeScene, builtin, from_bodies
 from carom.state import Array, StrikeCommands
@@ -144,7 +143,7 @@ def reality_strike(reality: Reality, folder: Path, *, seed: int = 0) -> Strike:
         for row, trajectory in enumerate(recordings.trajectories):
             impact, _ = first_strike(trajectory)
             if impact is not None:
-                rest[row], struck[row] = final_rest(trajectory, impact), True
+                rest[row], struck[row] = end_pose(trajectory, impact), True
         return rest, struck
 
     return strike

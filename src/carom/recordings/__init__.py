@@ -6,7 +6,8 @@ from carom.recordings.formats.folder import read
 from carom.recordings.formats.tensors import read_native
 from carom.recordings.formats.writer import write
 from carom.recordings.impacts.measured import BodyMotion, Impact
-from carom.recordings.impacts.segment import Phase, find_impacts, resting_pose, segment, undisturbed_until
+from carom.recordings.impacts.rest import end_pose, resting_pose, undisturbed_until
+from carom.recordings.impacts.segment import Phase, find_impacts, segment
 from carom.recordings.kind import kind_of
 from carom.recordings.scene import check_scene, facing, scene_of
 from carom.recordings.strikes import approaches, strike_impacts
@@ -26,6 +27,7 @@ __all__ = [
     "approaches",
     "check",
     "check_scene",
+    "end_pose",
     "facing",
     "find_impacts",
     "kind_of",

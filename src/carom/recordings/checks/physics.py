@@ -16,6 +16,7 @@ from carom.recordings.impacts.collisions import UNRELIABLE_TIMES
 from carom.recordings.impacts.ground import is_tossed
 from carom.recordings.impacts.kinks import NEAR
 from carom.recordings.impacts.measured import Impact, planar_samples
+from carom.recordings.impacts.rest import resting_pose
 from carom.recordings.sampled import last_motion, moves_again, top_speed
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
@@ -83,6 +84,14 @@ def _end(trajectory: Trajectory, target: str, path: Array, own: list[Impact]) ->
             f"the record ends while '{target}' still moves: its resting place is unknown",
             trajectory.name,
         )
+    elif own[-1].kind == "strike" and np.isfinite(trajectory.yaw(target)).any() and not _rests(trajectory, own[-1]):
+        yield Observation(
+            "note",
+            "ends-creeping",
+            f"'{target}' still creeps when the record ends, or something else moves it: its resting place is unknown",
+            trajectory.name,
+            advice="record longer",
+        )
     elif moves_again(trajectory.time, path, trajectory.period, stop) < float(trajectory.time[-1]):
         yield Observation(
             "note",
@@ -91,6 +100,10 @@ def _end(trajectory: Trajectory, target: str, path: Array, own: list[Impact]) ->
             trajectory.name,
             advice="its resting place is taken before that",
         )
+
+
+def _rests(trajectory: Trajectory, impact: Impact) -> bool:
+    return resting_pose(trajectory, impact) is not None
 
 
 def _strikers(trajectory: Trajectory, target: str, own: list[Impact]) -> Iterator[Observation]:

@@ -7,13 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from carom.recordings.differentiate import measured_rows
 from carom.recordings.impacts.collisions import collisions, onset_of, strike_from_rest
 from carom.recordings.impacts.ground import clearance, ground_impacts, is_tossed
-from carom.recordings.impacts.measured import Impact, planar_samples
-from carom.recordings.sampled import first_motion, last_motion, moves_again, top_speed
+from carom.recordings.impacts.measured import Impact
+from carom.recordings.sampled import first_motion, last_motion, top_speed
 from carom.recordings.trajectory import Trajectory
-from carom.state import Array
 
 PhaseKind = Literal["rest", "approach", "impact", "slide", "flight"]
 IN_FLIGHT = 0.004  #: [m] clearance above which a tossed body touches nothing
@@ -59,33 +57,6 @@ def _search(trajectory: Trajectory, settle: float | None, span: float) -> tuple[
             for striker in strikers:
                 found.extend(collisions(trajectory, target, striker, settle=settle, span=span))
     return tuple(sorted(found, key=lambda impact: impact.time))
-
-
-def undisturbed_until(trajectory: Trajectory, impact: Impact) -> float:
-    """When a target that came to rest after an impact is moved again by something else, or the record's end [s]."""
-    tossed = impact.kind == "ground"
-    path = trajectory.position_world[impact.target] if tossed else trajectory.planar_com(impact.target)
-    stop = last_motion(trajectory.time, path, trajectory.period, impact.time)
-    return moves_again(trajectory.time, path, trajectory.period, stop)
-
-
-def resting_pose(trajectory: Trajectory, impact: Impact) -> Array | None:
-    """Where the target's frame first comes to rest after an impact, x, y, yaw [3]; None if the record ends before.
-
-    The first rest, not the record's end: a target is often picked up again while the camera still runs.
-    """
-    samples = planar_samples(trajectory, impact.target)[:, [0, 1, 5]]
-    time, period = trajectory.time, trajectory.period
-    tossed = impact.kind == "ground"
-    path = trajectory.position_world[impact.target] if tossed else trajectory.planar_com(impact.target)
-    stop = last_motion(time, path, period, impact.time)
-    again = moves_again(time, path, period, stop)
-    # it creeps for a moment below the speed that counts as motion; leave that out where the record is long enough
-    begin = stop + 0.04 if again - stop > 0.08 else stop
-    keep = measured_rows(samples) & (time >= begin) & (time <= min(begin + 0.1, again))
-    if stop >= float(time[-1]) - 1.5 * period or keep.sum() < 3:
-        return None
-    return np.asarray(np.median(samples[keep], axis=0))
 
 
 def segment(trajectory: Trajectory, target: str, impacts: tuple[Impact, ...] | None = None) -> tuple[Phase, ...]:
