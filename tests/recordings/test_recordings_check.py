@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from synthetic_recordings import BOX, CUBE, TOOL, Strike, quaternion_of, toss, two_discs
 
+from carom.core.rotations import multiply
 from carom.recordings import Ground, Recordings, check, write
 
 STRIKE = Strike(duration=1.5)
@@ -35,7 +36,8 @@ def codes(report, *levels):
 
 
 def test_clean_recordings_raise_no_alarm(tmp_path):
-    report = report_on(tmp_path / "hits", *(STRIKE.trajectory(seed) for seed in range(4)), gravity=9.81)
+    varied = [replace(STRIKE, striker_velocity=(0.05, 0.7 + 0.05 * seed)).trajectory(seed) for seed in range(4)]
+    report = report_on(tmp_path / "hits", *varied, gravity=9.81)
     assert report.ok
     assert codes(report, "error", "warning") == set()
     assert report.rate == pytest.approx(200)
@@ -201,6 +203,94 @@ def test_losses_are_counted_over_all_files_and_at_the_ends(tmp_path):
     assert finding.message == (
         "hit_000.csv, row 202, column 'box.qw': 10.0 % of the orientations are lost; up to 30 in a row"
     )
+
+
+def hits(count=4):
+    return [replace(STRIKE, striker_velocity=(0.05, 0.7 + 0.05 * s)).trajectory(s) for s in range(count)]
+
+
+def turned(t):
+    """y-up data: what was z is y, what was y is -z."""
+    half = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
+    return replace(
+        t,
+        position_world={n: p[:, [0, 2, 1]] * [1, 1, -1] for n, p in t.position_world.items()},
+        quaternion_world={n: multiply(half, q) for n, q in t.quaternion_world.items()},
+    )
+
+
+def test_y_up_data_under_a_z_up_header(tmp_path):
+    for name, folder in (("hits", hits()), ("tosses", [toss(seed=s) for s in range(3)])):
+        report = report_on(tmp_path / name, *(turned(t) for t in folder))
+        assert "frame" in codes(report, "error"), report.findings
+        (finding,) = [f for f in report.findings if f.code == "frame"]
+        assert finding.message.startswith("the header says frame: z-up, but bodies fall along, slide across or turn")
+        assert finding.message.endswith("state frame: y-up")
+        assert "frame" not in codes(report_on(tmp_path / f"{name}-right", *folder))
+
+
+def shifted(t, body, way):
+    return with_path(t, body, t.position_world[body] + way)
+
+
+def test_bodies_deep_inside_each_other_cannot_be_used(tmp_path):
+    inside = [shifted(t, "tool", [0, 0.022, 0]) for t in hits()]
+    report = report_on(tmp_path / "all", *inside)
+    assert not report.ok
+    (error,) = [f for f in report.findings if f.code == "no-usable-impact"]
+    assert error.message.startswith("none of the 4 recorded impacts can be used (the outlines are 2")
+    some = report_on(tmp_path / "some", *hits(5), inside[0])
+    assert some.ok
+    (named,) = [f for f in some.findings if f.code == "unusable-impact"]
+    assert named.message.startswith("hit_005.csv: its strike cannot be used: the outlines are 2")
+    assert "mm inside each other at contact" in named.message
+
+
+def test_every_unusable_recording_is_named(tmp_path):
+    far = [shifted(t, "tool", [0.5, 0, 0]) for t in hits(6)]
+    report = report_on(tmp_path, *hits(1), *far)
+    (named,) = [f for f in report.findings if f.code == "unusable-impact"]
+    assert named.message.endswith("(" + ", ".join(f"hit_{i:03d}.csv" for i in range(1, 7)) + ")")
+    assert "no body was near the target when it began to move" in named.message
+
+
+def test_a_target_on_the_move_and_a_second_strike(tmp_path):
+    assert "moving-before" in codes(report_on(tmp_path / "pair", two_discs()[0]), "note")
+    t = replace(STRIKE, duration=2.5).trajectory()
+    box, tool = t.position_world["box"].copy(), t.position_world["tool"].copy()
+    again = t.time > 1.6
+    box[again] += np.outer(np.minimum(t.time[again] - 1.6, 0.3), [0.0, 0.8, 0.0])
+    place = box[np.argmax(again) - 1]
+    tool[t.time > 1.0] = place + [0, -0.15, 0]
+    tool[again] = box[again] + [0.0, -0.116, 0.0]
+    report = report_on(tmp_path / "two", with_path(with_path(t, "box", box), "tool", tool))
+    (finding,) = [f for f in report.findings if f.code == "second-strike"]
+    assert finding.message.startswith("hit_000.csv, row 32")
+    assert "'box' is struck more than once; only the first strike is used" in finding.message
+    assert not {"moving-before", "second-strike"} & codes(report_on(tmp_path / "one", *hits()))
+
+
+def test_copies_and_strikes_that_are_all_alike(tmp_path):
+    report = report_on(tmp_path / "copies", *hits(3), hits(1)[0])
+    assert "hit_003.csv: the same samples as in hit_000.csv; a copy adds nothing" in [
+        f.message for f in report.findings
+    ]
+    same = report_on(tmp_path / "same", *(STRIKE.trajectory(s) for s in range(10)))
+    (finding,) = [f for f in same.findings if f.code == "strikes-alike"]
+    assert finding.message.startswith("the 10 strikes are nearly the same: speed within 0.")
+    assert not {"copy", "strikes-alike"} & codes(report_on(tmp_path / "varied", *hits(10)))
+
+
+def test_lengths_off_in_one_file_are_named(tmp_path):
+    large = hits(6)
+    large[4] = replace(large[4], position_world={n: 1.1 * p for n, p in large[4].position_world.items()})
+    report = report_on(tmp_path, *large)
+    found = [f.message for f in report.findings if f.code == "other-size"]
+    assert len(found) == 2
+    assert all(message.startswith("hit_004.csv: ") for message in found)
+    assert "mm apart at contact, in most other files" in found[0]
+    assert "'box' lies 55.0 mm high, in most other files 50.0 mm" in found[1]
+    assert "other-size" not in codes(report_on(tmp_path / "right", *hits(6)))
 
 
 def test_masses_that_differ_by_file_are_stated(tmp_path):

@@ -21,6 +21,8 @@ from carom.recordings.checks.physics import (
     lying,
 )
 from carom.recordings.checks.samples import check_samples
+from carom.recordings.checks.strikes import check_alike, check_course, check_sizes, check_usable
+from carom.recordings.checks.upward import check_upward
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.facing import faced
 from carom.recordings.faults import FaultError
@@ -48,15 +50,20 @@ def check(path: str | Path) -> CheckReport:
     except RecordingError as fault:  # often because its quaternions are not what the format says
         recordings = drawn
         seen.append(Observation("error", "facing", str(fault)))
+    seen.extend(check_upward(recordings))
     seen.extend(_check_bodies(recordings))
     impacts: dict[str, tuple[Impact, ...]] = {}
     for trajectory in recordings.trajectories:
         seen.extend(check_samples(trajectory, recordings.units))
         impacts[trajectory.name] = find_impacts(trajectory)
         seen.extend(check_motion(trajectory, impacts[trajectory.name]))
+        seen.extend(check_course(trajectory, impacts[trajectory.name]))
         seen.extend(check_overlap(trajectory))
     every = [impact for found in impacts.values() for impact in found]
     seen.extend(check_strikes(every))
+    seen.extend(check_usable(recordings, impacts))
+    seen.extend(check_alike(recordings, impacts))
+    seen.extend(check_sizes(recordings, impacts))
     fall, rest = free_fall(recordings, impacts), lying(recordings)
     seen.extend(check_gravity(fall, recordings.gravity))
     seen.extend(check_ground(rest, recordings))

@@ -36,9 +36,10 @@ def judge_strike(trajectory: Trajectory, impact: Impact) -> Impact:
         speed = float(np.linalg.norm(post.velocity_world[:2]))
         if float(np.linalg.norm(post.velocity_std[:2])) > UNSURE * max(speed, 1e-9):
             doubts.append(f"speed of '{impact.target}' after contact is uncertain by more than a tenth")
-    if np.isfinite(impact.gap) and abs(impact.gap) > FAR:
-        word = "apart" if impact.gap > 0 else "inside each other"
-        doubts.append(f"the outlines are {abs(impact.gap) * 1e3:.0f} mm {word} at contact")
+    if np.isfinite(impact.gap) and impact.gap > FAR:
+        doubts.append(f"the outlines are {impact.gap * 1e3:.0f} mm apart at contact")
+    if np.isfinite(impact.gap) and impact.gap < -FAR:  # a spring may reach further than a body; none reaches less
+        wrong.append(f"the outlines are {-impact.gap * 1e3:.0f} mm inside each other at contact: check sizes and frame")
     if impact.settle > 0.5 * impact.span + 0.03:
         doubts.append(f"contact lasts {impact.settle * 1e3:.0f} ms")
     return judged(impact, wrong, doubts, [])
