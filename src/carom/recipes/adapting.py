@@ -16,8 +16,9 @@ from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
 from carom.learn import adapt as adapt_bases
 from carom.learn.impact.adapted_files import save_model
 from carom.learn.impact.training import torch_threads
+from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result, table_of
-from carom.recipes.strikes import base_for, by_gradient, held_by, slides_of, usable_impacts
+from carom.recipes.strikes import base_for, by_gradient, dropped_strikes, held_by, slides_of, usable_impacts
 from carom.recordings import read
 
 PRESETS = ("default", "paper")
@@ -32,15 +33,22 @@ class AdaptResult(Result):
     model: AdaptedModel | TunedModel
     hybrid: HybridModel | None  #: None with the preset `paper`, or if the recordings show no slide
     facts: Mapping[str, Any]  #: strikes, parameters with intervals, teachers, sliding
+    findings: tuple[str, ...] = ()  #: what `check` warns of in the recordings
+    dropped: tuple[tuple[str, str], ...] = ()  #: recordings that were not learned from, and why
 
     def to_dict(self) -> dict[str, Any]:
+        return {**self._shown(), "findings": list(self.findings), "dropped": dict(self.dropped)}
+
+    def _shown(self) -> dict[str, Any]:
         return {"model": str(self.out), **self.facts}
 
     def tables(self) -> Sequence[PrintedTable]:
-        return (table_of(f"corrected model in {self.out}", self.to_dict()),)
+        return (table_of(f"corrected model in {self.out}", self._shown()),)
 
     def notes(self) -> Sequence[str]:
-        return self.model.words if isinstance(self.model, AdaptedModel) else ()
+        left_out = [f"{name} was left out: {reason}" for name, reason in self.dropped]
+        words = self.model.words if isinstance(self.model, AdaptedModel) else ()
+        return [*self.findings, *left_out, *words]
 
 
 @torch_threads(1)  # pieces are small: on a busy machine two threads wait for each other, and took three times as long
@@ -92,7 +100,8 @@ def adapt(
             save_hybrid(place, hybrid, made_by=made_by)
             facts |= _hybrid_facts(hybrid)
     progress("adapt", 2, 2)
-    return AdaptResult(place, corrected, hybrid, facts)
+    left_out = dropped_strikes(folder, settle=settle)
+    return AdaptResult(place, corrected, hybrid, facts, findings_of(recordings), left_out)
 
 
 def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:

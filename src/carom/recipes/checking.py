@@ -44,3 +44,9 @@ def check(recordings: str | Path) -> CheckResult:
     """Check a folder of recordings. Nothing is repaired, and faults are part of the result."""
     folder = Path(recordings)
     return CheckResult(folder, check_recordings(folder))
+
+
+def findings_of(recordings: str | Path) -> tuple[str, ...]:
+    """Errors and warnings of `check`, a line each, for commands that learn from the same folder."""
+    found = check_recordings(Path(recordings)).findings
+    return tuple(f"check: {f.level}: {f.message}" for f in found if f.level != "note")

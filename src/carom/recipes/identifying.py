@@ -13,6 +13,7 @@ from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
+from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
 from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
@@ -50,6 +51,7 @@ class IdentifyResult(Result):
     groups: tuple[Group, ...]
     files: tuple[Path, ...] = ()  #: that were written
     skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing of what is looked for
+    findings: tuple[str, ...] = ()  #: what `check` warns of in the recordings
 
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
         found = [group.identification.to_dict() for group in self.groups]
@@ -72,7 +74,7 @@ class IdentifyResult(Result):
         return made
 
     def notes(self) -> Sequence[str]:
-        return [*(f"wrote {path}" for path in self.files), *skipped_lines(self.skipped)]
+        return [*self.findings, *(f"wrote {path}" for path in self.files), *skipped_lines(self.skipped)]
 
 
 def identify(
@@ -101,7 +103,7 @@ def identify(
             folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
         )
         files = _written(found, out, apart=len(found) + len(skipped) > 1)
-        return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped)
+        return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(recordings))
     if bodies is not None:
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
@@ -110,7 +112,8 @@ def identify(
         folder, method, options=strikes, seed=seed, threads=threads, progress=progress
     )
     files = () if out is None else (identification.write(Path(out)),)
-    return IdentifyResult(kind, (Group(identification.scene, identification, slide_facts(slides)),), files)
+    group = Group(identification.scene, identification, slide_facts(slides))
+    return IdentifyResult(kind, (group,), files, findings=findings_of(recordings))
 
 
 def identify_strikes(

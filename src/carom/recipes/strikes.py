@@ -40,6 +40,13 @@ def usable_impacts(recordings: Recordings, *, settle: float | None = None) -> Im
     return impacts[np.flatnonzero(good)]
 
 
+def dropped_strikes(recordings: Recordings, *, settle: float | None = None) -> tuple[tuple[str, str], ...]:
+    """(file, reason) of the recordings that `usable_impacts` leaves out."""
+    impacts, skipped = strike_impacts(recordings, settle=settle)
+    lost = np.flatnonzero(~np.isfinite(impacts.post).all(axis=1))
+    return (*skipped, *((impacts.names[i], "the target's spin after contact was not measured") for i in lost))
+
+
 def slides_of(recordings: Recordings) -> SlideFriction | None:
     """Ground friction and its torsional length from the recorded slides; None if there is no slide to use."""
     try:

@@ -19,6 +19,7 @@ LEAD = 3  #: samples before the first possible contact at which a simulation beg
 NEAR_GROUND = 0.002  #: [m] a body whose lowest point is nearer than this may touch
 SPAN = 0.2  #: [s] at most of the fit before a contact
 LEAST = 3  #: samples for a velocity
+STILL = 0.1  #: [m/s] a tossed body that is slower than this at the record's end lies
 #: [m/s], [rad/s], [rad] that estimated starts are off by, about: what flights and resting poses scatter
 VELOCITY_STD, SPIN_STD, TURN_STD = 0.005, 0.05, 0.008
 
@@ -51,6 +52,8 @@ def find_start(trajectory: Trajectory, *, gravity: float, ground_height: float =
     """
     names = tuple(trajectory.bodies)
     contact = first_contact(trajectory, ground_height=ground_height, scale=scale)
+    if contact >= len(trajectory) or not _touches(trajectory):
+        raise RecordingError(f"{trajectory.path}: it shows no contact: nothing lands, and no two bodies meet")
     if contact < LEAST:
         raise RecordingError(f"{trajectory.path}: only {contact} samples before the first contact; {LEAST} are needed")
     index = max(contact - LEAD, 0)
@@ -78,6 +81,19 @@ def first_contact(trajectory: Trajectory, *, ground_height: float = 0.0, scale: 
         for impact in find_impacts(trajectory):
             found.append(int(np.searchsorted(trajectory.time, impact.time)))
     return min(found)
+
+
+def _touches(trajectory: Trajectory) -> bool:
+    """Whether something lands or is met: a path that bends, or a tossed body that lies still in the end."""
+    if find_impacts(trajectory):
+        return True
+    for name in trajectory.bodies:
+        path = trajectory.position_world[name]
+        last = path[np.isfinite(path).all(axis=-1)][-5:]
+        if is_tossed(trajectory, name) and len(last) == 5:
+            if float(np.linalg.norm(np.ptp(last, axis=0))) < STILL * 4 * trajectory.period:
+                return True
+    return False
 
 
 def _body(trajectory: Trajectory, name: str, index: int, rows: slice, gravity: float) -> tuple[Array, ...]:
