@@ -136,7 +136,7 @@ HEADER_FAULTS = {
     ),
     "unknown body key": (
         HEADER.replace("radius: 0.015", "raduis: 0.015"),
-        "recordings.yaml, row 4: unknown key in bodies.tool 'raduis' (did you mean 'radius'?); known: role, shape",
+        "recordings.yaml, row 4: unknown key in bodies.tool 'raduis' (did you mean 'radius'?); known: shape, size",
     ),
     "unknown trajectory key": (
         HEADER + "trajectories:\n  - {file: hit.csv}\n  - {file: hit2.csv, tag: {a: b}}\n",

@@ -83,6 +83,29 @@ def test_units_of_a_file_are_converted(tmp_path: Path) -> None:
     assert scene.parameters()[0].high == 0.8
 
 
+@pytest.mark.parametrize(
+    ("stated", "striker"),
+    [
+        ("{radius: 20}", Striker(radius=0.02)),  # as older files have it
+        ("{width: 40, forward: 90, mass: 2}", Striker(width=0.04, mass=2.0, forward=np.pi / 2)),
+        ("{shape: cylinder, radius: 20, height: 40}", Striker(radius=0.02)),
+        ("{shape: sphere, radius: 20}", Striker(radius=0.02)),
+        ("{shape: disc, diameter: 40, height: 40}", Striker(radius=0.02)),
+        ("{shape: face, width: 40, forward: y}", Striker(width=0.04, forward=np.pi / 2)),
+        ("{shape: face, width: 40, forward: [0, 3, 0]}", Striker(width=0.04, forward=np.pi / 2)),
+        ("{shape: box, size: [10, 30, 40]}", Striker(width=0.03)),
+        ("{shape: box, size: [10, 30, 40], forward: -y}", Striker(width=0.01, forward=-np.pi / 2)),
+    ],
+)
+def test_a_striker_is_stated_as_a_body_of_recordings_is(stated: str, striker: Striker, tmp_path: Path) -> None:
+    lines = BLOCK.replace("face_width: [10, 80], face_tilt: [-6, 6], ", "").splitlines()
+    lines[4] = f"striker: {stated}"
+    found = load_scene(write(tmp_path, "\n".join(lines))).striker
+    assert found.flat == striker.flat
+    for key in ("radius", "width", "height", "mass", "forward"):
+        assert getattr(found, key) == pytest.approx(getattr(striker, key)), key
+
+
 def test_a_file_without_a_name_takes_its_own(tmp_path: Path) -> None:
     assert load_scene(write(tmp_path, BLOCK.replace("name: my-block\n", ""))).name == "block"
 
@@ -95,11 +118,18 @@ def test_a_file_without_a_name_takes_its_own(tmp_path: Path) -> None:
             "defletion: 15",
             "block.yaml, line 9: unknown key 'defletion' (did you mean 'deflection'?); known: format",
         ),
-        ("mass: 0.2}", "mas: 0.2}", "block.yaml, line 4: key 'target.mass' is missing; add it"),
+        ("mass: 0.2}", "}", "block.yaml, line 4: key 'target.mass' is missing; add it"),
+        ("mass: 0.2}", "mas: 0.2}", "block.yaml, line 4: unknown key in target 'mas' (did you mean 'mass'?); known: "),
+        ("width: 40,", "size: [1, 40, 3],", "block.yaml, line 5: striker: 'size' needs a 'shape' beside it"),
+        ("width: 40,", "shape: box, width: 40,", "block.yaml, line 5: striker: shape box needs size"),
+        ("{width: 40,", "{width: 40, com: [0, 0, 0],", "block.yaml, line 5: striker: a scene's striker is known"),
+        ("forward: 90", "forward: z", "block.yaml, line 5: striker: forward: a scene's striker looks along the ground"),
+        ("mass: 0.2}", "mass: 0.2, forward: x}", "block.yaml, line 4: target: 'forward' says where a striker looks"),
+        ("shape: extruded", "shape: face", "block.yaml, line 4: target: only a striker can be a face"),
         (
             ", forward: 90",
             ", foward: 90",
-            "block.yaml, line 5: unknown key in striker 'foward' (did you mean 'forward'?); known: radius, width",
+            "block.yaml, line 5: unknown key in striker 'foward' (did you mean 'forward'?); known: shape, size",
         ),
         ("length: mm", "length: inch", "block.yaml, line 3: units.length: expected 'm', 'cm' or 'mm', got 'inch'"),
         ("carom-scene/1", "carom-scene/2", "block.yaml, line 1: expected format: carom-scene/1, got 'carom-scene/2'"),

@@ -196,7 +196,7 @@ def test_bare_mesh_says_which_file_to_write(tmp_path: Path) -> None:
         load_scene(stl(tmp_path, trimesh.creation.box((0.1, 0.1, 0.1))))
     assert str(error.value) == (
         "part.stl is a mesh, and a scene needs a mass and a striker too; write part.yaml beside it: {format: "
-        "carom-scene/1, target: {shape: mesh, file: part.stl, mass: 0.2}, striker: {radius: 0.02}}"
+        "carom-scene/1, target: {shape: mesh, file: part.stl, mass: 0.2}, striker: {shape: sphere, radius: 0.02}}"
     )
     (tmp_path / "broken.obj").write_text("nothing")
     with pytest.raises(SceneError, match=r"^mesh file .*broken.obj (cannot be read|holds no triangles)"):

@@ -72,7 +72,8 @@ def explain(
     """The first of pydantic's complaints. `known` gives the keys that may stand at a place; `whole` names the file's
     top level in the message about a key that it does not have."""
     first = error.errors()[0]
-    where = tuple(first["loc"])
+    # of a value with several allowed types pydantic names the type that it tried: no key of the file
+    where = tuple(step for step in first["loc"] if not str(step).startswith("literal["))
     name, got = ".".join(map(str, where)), first.get("input")
     code = "bad-value"
     if first["type"] == "extra_forbidden":

@@ -118,6 +118,7 @@ class Recordings:
     ground: Ground | None = None  #: if the folder states it
     units: Units = field(default_factory=Units)  #: what the files were written in
     facing: Mapping[str, str] = field(default_factory=dict)  #: strikers whose frames were drawn anew, and how
+    tracked: Mapping[str, str] = field(default_factory=dict)  #: bodies whose tracked frame was not their own, and where
 
     def __len__(self) -> int:
         return len(self.trajectories)

@@ -9,13 +9,23 @@ from typing import Any
 import numpy as np
 
 from carom.core.constants import ANGLES, LENGTHS
-from carom.core.errors import SceneError, unknown_name
+from carom.core.errors import SceneError
 from carom.scenes.mesh_files import LARGEST
 from carom.scenes.meshes import mesh_body
 from carom.scenes.parameters import Parameter, known, with_bounds
-from carom.scenes.schema import Place, SceneModel, TargetModel, UnitsModel, at
-from carom.scenes.shapes import SHAPE_FIELDS, Body, Shape
-from carom.scenes.strike import TEACHERS, Striker, StrikeScene
+from carom.scenes.schema import Place, SceneModel, StrikerModel, TargetModel, UnitsModel, at
+from carom.scenes.shapes import Body
+from carom.scenes.stated import (
+    STATED_FIELDS,
+    BodyModel,
+    heading,
+    lacking_keys,
+    refuse_needless,
+    scaled,
+    stated_inertia,
+    stated_shape,
+)
+from carom.scenes.strike import TEACHERS, Striker, StrikeScene, width_across
 
 CONTACT = tuple(dict.fromkeys(name for names in TEACHERS.values() for name in names))
 
@@ -74,34 +84,28 @@ def _roles(model: SceneModel, place: Place, folder: Path) -> tuple[Body, Striker
     if model.target is None or model.striker is None:
         key = "target" if model.target is None else "striker"
         raise SceneError(f"{place[0]}: key '{key}' is missing; add it, or 'mjcf' with 'roles'")
+    for key in ("shape", "mass"):
+        if getattr(model.target, key) is None:
+            raise SceneError(f"{at(place, 'target')}: key 'target.{key}' is missing; add it")
     try:
         target = _target(model.target, model.units, folder)
     except SceneError as error:
         raise SceneError(f"{at(place, 'target')}: target: {error}") from error
-    stated = model.striker.model_dump(exclude_none=True)
-    length = LENGTHS[model.units.length]
-    stated |= {key: stated[key] * length for key in ("radius", "width", "height") if key in stated}
-    stated["forward"] = stated["forward"] * ANGLES[model.units.angle]
     try:
-        return target, Striker(**stated)
+        return target, _striker(model.striker, model.units, folder)
     except SceneError as error:
-        raise SceneError(f"{at(place, 'striker')}: {error}") from error
+        message = str(error) if str(error).startswith("striker: ") else f"striker: {error}"
+        raise SceneError(f"{at(place, 'striker')}: {message}") from error
 
 
 def _target(model: TargetModel, units: UnitsModel, folder: Path) -> Body:
-    if model.shape not in SHAPE_FIELDS:
-        raise SceneError(unknown_name("shape", model.shape, SHAPE_FIELDS))
-    needed = SHAPE_FIELDS[model.shape]
-    lacking = [key for key in needed if getattr(model, key) is None]
-    if lacking:
-        raise SceneError(f"shape {model.shape} needs {', '.join(lacking)}")
-    # a key that is accepted and ignored would hide a mistake; a disc may have a height
-    usable = {*needed, *{"mesh": ("scale", "part"), "disc": ("height",)}.get(model.shape, ())}
-    for key in ("size", "radius", "height", "diameter", "outline", "file", "scale", "part"):
-        if getattr(model, key) is not None and key not in usable:
-            raise SceneError(f"shape {model.shape} has no '{key}'; it takes: {', '.join(sorted(usable))}")
-    unit = LENGTHS[units.length]
-    com = None if model.com is None else (model.com[0] * unit, model.com[1] * unit, model.com[2] * unit)
+    if model.shape == "face":
+        raise SceneError("only a striker can be a face; give the target's whole shape")
+    if model.forward is not None:
+        raise SceneError("'forward' says where a striker looks; leave it out here")
+    _complete(model)
+    length, angle = LENGTHS[units.length], ANGLES[units.angle]
+    com, inertia = scaled(model.com, length), stated_inertia(model)
     if model.shape == "mesh":
         return mesh_body(
             folder / str(model.file),
@@ -109,28 +113,49 @@ def _target(model: TargetModel, units: UnitsModel, folder: Path) -> Body:
             mass=model.mass,
             scale=model.scale or 1.0,
             part=model.part,
-            inertia=model.inertia,
+            inertia=inertia,
             com=com,
         )
-    radius = model.diameter / 2 if model.diameter is not None else model.radius
-    shape = Shape(
-        model.shape,
-        size=() if model.size is None else tuple(v * unit for v in model.size),
-        radius=None if radius is None else radius * unit,
-        height=None if model.height is None else model.height * unit,
-        outline=tuple((x * unit, y * unit) for x, y in model.outline or ()),
-    )
-    return Body(model.name, "target", shape, model.mass, model.inertia, com)
+    shape = stated_shape(model, folder, length=length, angle=angle)
+    return Body(model.name, "target", shape, model.mass, inertia, com)
 
 
-def _striker_of(body: Body) -> Striker:
-    """The striker that an MJCF's body is: round if it is a sphere or cylinder, else a face that looks along its +x."""
+def _complete(model: BodyModel) -> None:
+    lacking = lacking_keys(model)
+    if lacking:
+        raise SceneError(f"shape {model.shape} needs {', '.join(lacking)}")
+    refuse_needless(model)
+
+
+def _striker(model: StrikerModel, units: UnitsModel, folder: Path) -> Striker:
+    """Round at its word, or the face that it shows where it looks."""
+    for key in ("inertia", "inertia_z", "com"):
+        if getattr(model, key) is not None:
+            raise SceneError(f"a scene's striker is known by its shape, mass and forward; leave '{key}' out")
+    length, angle = LENGTHS[units.length], ANGLES[units.angle]
+    ahead = heading(model, angle=angle)
+    if model.shape is None:  # the short form, as older files have it
+        needless = next((key for key in ("size", "diameter", "outline", "file") if getattr(model, key)), None)
+        if needless is not None:
+            raise SceneError(f"'{needless}' needs a 'shape' beside it; one of {', '.join(STATED_FIELDS)}")
+    else:
+        _complete(model)
+    if model.shape in (None, "face"):
+        lengths = {key: getattr(model, key) for key in ("radius", "width", "height")}
+        stated = {key: value * length for key, value in lengths.items() if value is not None}
+        return Striker(**stated, mass=model.mass, forward=ahead)
+    shape = stated_shape(model, folder, length=length, angle=angle)
+    return _striker_of(Body("striker", "striker", shape, model.mass), ahead)
+
+
+def _striker_of(body: Body, forward: float = 0.0) -> Striker:
+    """The striker that a body is: round if it is so seen from above, else the face that it shows where it looks."""
     if body.shape is None:
         raise SceneError(f"body '{body.name}' has no shape: it cannot be the striker")
+    height = body.shape.full_height
     if body.shape.is_round:
-        return Striker(radius=body.shape.radius, height=body.shape.full_height, mass=body.mass)
-    width = float(np.ptp(body.shape.planar_outline[:, 1]))
-    return Striker(width=width, height=body.shape.full_height, mass=body.mass)
+        return Striker(radius=body.shape.radius, height=height, mass=body.mass, forward=forward)
+    return Striker(width=width_across(body.shape, forward), height=height, mass=body.mass, forward=forward)
 
 
 def _parameters(model: SceneModel, section: str, place: Place) -> tuple[Parameter, ...]:

@@ -6,7 +6,7 @@ A scene file states what is struck, by what, and what was not measured:
     name: my-block
     units: {length: mm, angle: deg}     # m and rad if not given; masses and speeds are always SI
     target: {shape: extruded, outline: [[-40, -20], [40, -20], [0, 40]], height: 50, mass: 0.2}
-    striker: {width: 40, forward: 0}    # or {radius: 20}; a mass makes it give way
+    striker: {shape: face, width: 40, forward: x}    # or any shape of a body; a mass makes it give way
     unknown: {face_tilt: [-5, 5], com_x: [-4, 4]}
     bounds: {striker_friction: [0.05, 0.8]}
     speed: [0.2, 0.8]
@@ -57,7 +57,8 @@ def load_scene(what: str | Path) -> StrikeScene:
     if suffix in MESH_SUFFIXES:
         raise SceneError(
             f"{path.name} is a mesh, and a scene needs a mass and a striker too; write {path.stem}.yaml beside it: "
-            f"{{format: {FORMAT}, target: {{shape: mesh, file: {path.name}, mass: 0.2}}, striker: {{radius: 0.02}}}}"
+            f"{{format: {FORMAT}, target: {{shape: mesh, file: {path.name}, mass: 0.2}}, "
+            "striker: {shape: sphere, radius: 0.02}}"
         )
     if suffix in (".xml", ".mjcf"):
         raise SceneError(
@@ -107,7 +108,8 @@ def scene_to_dict(scene: StrikeScene) -> dict[str, Any]:
         "name": scene.name,
         "units": {"length": "m", "angle": "rad"},
         "target": _target_to_dict(scene.target, scene.shape),
-        "striker": {
+        "striker": {"shape": "face" if striker.flat else "cylinder"}
+        | {
             key: float(getattr(striker, key))
             for key in ("radius", "width", "height", "mass", "forward")
             if getattr(striker, key) is not None

@@ -11,12 +11,11 @@ import numpy as np
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.mesh_files import hull_outline
 from carom.scenes.meshes import fill_triangles, refuse_hollow
-from carom.scenes.shapes import Body, Shape
+from carom.scenes.shapes import FACE_THICKNESS, Body, Shape
 from carom.scenes.strike import StrikeScene
 
 TIMESTEP = 0.001  #: [s] resolves a contact at MuJoCo's default time constant (20 ms) with 20 steps and more
 FOUND_AND_DISTANCE, NEAREST = 0b1001, 1  #: what the contact sensor tells: how many contacts, distance of the nearest
-FACE_THICKNESS = 0.01  #: [m] of a flat striker, behind its face
 FACE_HALF_HEIGHT = 0.002  #: [m] the striker touches at the height of the centre of mass, as a tool that is aimed does
 
 

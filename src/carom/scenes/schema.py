@@ -7,66 +7,48 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from carom.core.errors import SceneError
 from carom.core.yaml_files import Where, YamlError, explain, line_of, read_yaml, refuse_duplicates
+from carom.scenes.stated import BodyModel, Pair, StatedModel
 
 FORMAT = "carom-scene/1"
 
-Pair = tuple[float, float]
-Vector3 = tuple[float, float, float]
 #: Where something stands in the file: its name for messages, and the YAML nodes that know their lines.
 Place = tuple[str, yaml.Node | None]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class UnitsModel(_Model):
+class UnitsModel(StatedModel):
     """Units of every length and angle in the file; masses, inertias, times and speeds are always SI."""
 
     length: Literal["m", "cm", "mm"] = "m"
     angle: Literal["rad", "deg"] = "rad"
 
 
-class TargetModel(_Model):
-    """The target: any shape of the recordings format, and its mass [kg]."""
+class TargetModel(BodyModel):
+    """The target: a body as in recordings, with a shape and a mass [kg]."""
 
     name: str = "target"
-    shape: str
-    size: Vector3 | None = None
-    radius: float | None = None
-    height: float | None = None
-    diameter: float | None = None
-    outline: list[Pair] | None = None
-    file: str | None = None
     scale: float | None = Field(default=None, gt=0)
     part: int | None = Field(default=None, ge=1)
-    mass: float
-    inertia: Vector3 | None = None
-    com: Vector3 | None = None
 
 
-class StrikerModel(_Model):
-    """The striker: round (`radius`) or with a flat face (`width`); held stiffly unless it has a `mass` [kg]."""
+class StrikerModel(BodyModel):
+    """The striker: a body as in recordings; held stiffly unless it has a `mass` [kg].
 
-    radius: float | None = None
-    width: float | None = None
-    height: float | None = None
-    mass: float | None = None
-    forward: float = 0.0
+    Without a `shape` a `radius` means a cylinder and a `width` a face, as older files have it.
+    """
 
 
-class RolesModel(_Model):
+class RolesModel(StatedModel):
     """Which bodies of the MJCF are struck and strike."""
 
     target: str
     striker: str
 
 
-class SceneModel(_Model):
+class SceneModel(StatedModel):
     """The whole of a scene file."""
 
     format: str
@@ -84,7 +66,7 @@ class SceneModel(_Model):
     arc: Pair | None = None
 
 
-_INSIDE: dict[str, type[_Model]] = {
+_INSIDE: dict[str, type[StatedModel]] = {
     "units": UnitsModel,
     "target": TargetModel,
     "striker": StrikerModel,

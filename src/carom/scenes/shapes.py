@@ -28,6 +28,8 @@ SHAPE_FIELDS: Mapping[str, tuple[str, ...]] = {
 }
 ROLES = ("target", "striker", "ground", "arm", "tool", "other")
 DISC_HEIGHT = 0.01  #: [m] a disc has no height of its own; planar quantities don't depend on it
+FACE_THICKNESS = 0.01  #: [m] of a flat striker, behind its face
+STRIKER_HEIGHT = 0.04  #: [m] of a striker where nobody states it
 ARC_SEGMENTS = 48  #: sides of the polygon that stands for a half circle
 
 

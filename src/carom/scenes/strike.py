@@ -13,7 +13,7 @@ from carom.core.errors import SceneError, unknown_name
 from carom.scenes.outline import Outline
 from carom.scenes.parameters import TABLE_I, Parameter, known, with_bounds, write_contacts
 from carom.scenes.scene import Scene
-from carom.scenes.shapes import Body, Shape
+from carom.scenes.shapes import STRIKER_HEIGHT, Body, Shape
 from carom.state import Array
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Striker:
 
     radius: float | None = None  #: of a round striker [m]; None: flat face
     width: float | None = None  #: of a flat face [m]
-    height: float = 0.04  #: [m]
+    height: float = STRIKER_HEIGHT  #: [m]
     mass: float | None = None  #: effective mass [kg]; None: held stiffly
     forward: float = 0.0  #: direction of the flat face's outward normal in the striker's frame [rad]
 
@@ -209,6 +209,12 @@ def builtin(name: str) -> StrikeScene:
 BUILTIN = ("semi-cylinder", "square", "triangle", "box")
 
 
+def width_across(shape: Shape, forward: float) -> float:
+    """Width of the face that a shape shows in a direction of its frame [rad], seen from above [m]."""
+    extent = np.ptp(shape.planar_outline, axis=0)
+    return float(abs(np.sin(forward)) * extent[0] + abs(np.cos(forward)) * extent[1])
+
+
 def from_bodies(target: Body, striker: Body | None, *, name: str | None = None, forward: float = 0.0) -> StrikeScene:
     """The scene of a recording: target and striker as its header declares them.
 
@@ -230,9 +236,7 @@ def from_bodies(target: Body, striker: Body | None, *, name: str | None = None, 
         tip = Striker(radius=striker.shape.radius, height=striker.shape.full_height, mass=striker.mass)
     else:
         tip_is_known = striker.shape.kind != "sphere"
-        extent = np.ptp(striker.shape.planar_outline, axis=0)
-        across = abs(np.sin(forward)) * extent[0] + abs(np.cos(forward)) * extent[1]
-        width = float(across) if tip_is_known else 0.2 * size
+        width = width_across(striker.shape, forward) if tip_is_known else 0.2 * size
         tip = Striker(width=width, height=striker.shape.full_height, mass=striker.mass, forward=forward)
         if not tip_is_known:
             unknown += [

@@ -193,4 +193,5 @@ def _summary(recordings: Recordings, name: str) -> BodySummary:
         yaw_noise=_median(np.array(yaws)),
         orientation_share=float(np.mean(oriented)) if oriented else 0.0,
         lost_share=float(np.mean(lost)) if lost else 0.0,
+        tracked=recordings.tracked.get(name),
     )

@@ -58,6 +58,7 @@ class BodySummary:
     yaw_noise: float  #: [rad]; NaN: orientation is not measured
     orientation_share: float  #: share of the files that measure its orientation
     lost_share: float  #: share of its samples that are lost while it is tracked
+    tracked: str | None = None  #: where the tracked frame is in the body's own; None: it is the body's own
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,9 @@ class CheckReport:
             noise = f"noise {1000 * b.position_noise:.2g} mm" if np.isfinite(b.position_noise) else "noise unknown"
             lost = f"{100 * b.lost_share:.2g} % lost"
             rows.append((f"body {name}", f"{b.role}, {b.shape or 'no shape'}, {mass}, {noise}, {lost}"))
+            if b.tracked is not None:
+                words = f"{b.tracked}; poses are moved to the body's own frame, quaternions are taken at their word"
+                rows.append((f"tracked frame of {name}", words))
         return rows
 
     def to_dict(self) -> dict[str, Any]:

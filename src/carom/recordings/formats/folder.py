@@ -19,8 +19,10 @@ from carom.recordings.formats.header import (
     read_header,
     to_body,
     to_ground,
+    to_tracked,
 )
 from carom.recordings.formats.tables import SUFFIXES, Table, read_table
+from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Recordings, Trajectory, Units
 from carom.scenes.shapes import Body
 from carom.state import Array
@@ -63,8 +65,24 @@ def read_as_drawn(path: str | Path) -> tuple[Recordings, tuple[FaultError, ...]]
             faults.append(fault)
     units = Units(**header.units.model_dump(), frame=header.frame)
     ground = to_ground(header.ground, header, folder / HEADER_NAME)
-    found = Recordings(folder, bodies, tuple(trajectories), header.gravity, ground, units)
+    found = Recordings(
+        folder, bodies, tuple(trajectories), header.gravity, ground, units, tracked=_tracked_words(header, folder)
+    )
     return found, tuple(faults)
+
+
+def _tracked_words(header: HeaderModel, folder: Path) -> dict[str, str]:
+    """Bodies whose tracked frame is not their own, and where it is: one that all files share, or that some have."""
+    words: dict[str, str] = {}
+    for name, model in header.bodies.items():
+        shared = to_tracked(name, model, header, folder)
+        own = [t for t in header.trajectories or () if name in t.bodies and t.bodies[name].tracked is not None]
+        stated = [] if shared is None else [shared.words]
+        if own:
+            stated.append(f"{len(own)} file{'s' if len(own) > 1 else ''} with another one")
+        if stated:
+            words[name] = "; ".join(stated)
+    return words
 
 
 def _listed(folder: Path, header: HeaderModel) -> list[TrajectoryModel]:
@@ -85,10 +103,8 @@ def _read_trajectory(folder: Path, header: HeaderModel, model: TrajectoryModel) 
         if name not in header.bodies:
             message = f"trajectory {model.file}: {unknown_name('body', name, header.bodies)}"
             raise FaultError(message, code="unknown-body", file=folder / HEADER_NAME)
-    declared = {
-        name: to_body(name, merge(base, model.bodies.get(name)), header, folder, complete=True)
-        for name, base in header.bodies.items()
-    }
+    stated = {name: merge(base, model.bodies.get(name)) for name, base in header.bodies.items()}
+    declared = {name: to_body(name, body, header, folder, complete=True) for name, body in stated.items()}
     table = read_table(folder / model.file)
     groups = _grouped(table, declared)
     _check_time(table)
@@ -113,6 +129,9 @@ def _read_trajectory(folder: Path, header: HeaderModel, model: TrajectoryModel) 
             velocity[name] = _turn(_stack(table, name, VELOCITY) * (length / time), up)
         if ANGULAR_VELOCITY in groups[name]:
             spin[name] = _turn(_stack(table, name, ANGULAR_VELOCITY) * (ANGLES[header.units.angle] / time), up)
+        tracked = to_tracked(name, stated[name], header, folder)
+        if tracked is not None:
+            _move(table, name, tracked, position, quaternion, velocity, spin)
     return Trajectory(
         name=model.file,
         path=table.path,
@@ -125,6 +144,38 @@ def _read_trajectory(folder: Path, header: HeaderModel, model: TrajectoryModel) 
         velocity_world=velocity,
         angular_velocity_world=spin,
     )
+
+
+def _move(
+    table: Table,
+    name: str,
+    tracked: Tracked,
+    position: dict[str, Array],
+    quaternion: dict[str, Array | None],
+    velocity: dict[str, Array],
+    spin: dict[str, Array],
+) -> None:
+    """Turn what was measured of the tracked frame into what the body's own frame does, in place."""
+    measured = quaternion[name]
+    if measured is None:
+        if any(tracked.position):
+            raise table.fault(
+                f"tracked.position of '{name}' is stated, but its orientation is not measured here, and without it "
+                "nobody knows which way the offset points; state tracked: {position: [0, 0, 0]} for this file",
+                code="no-orientation",
+                column=f"{name}.qw",
+            )
+        return
+    if name in velocity and any(tracked.position) and name not in spin:
+        raise table.fault(
+            f"tracked.position of '{name}' is stated: its velocity needs {name}.wx, {name}.wy, {name}.wz too; add "
+            "these columns or remove those of the velocity",
+            code="missing-column",
+            column=f"{name}.vx",
+        )
+    position[name], quaternion[name], lever = tracked.own(position[name], measured)
+    if name in velocity and any(tracked.position):
+        velocity[name] = velocity[name] + np.cross(spin[name], lever)
 
 
 def _grouped(table: Table, declared: Mapping[str, Body]) -> dict[str, set[tuple[str, ...]]]:

@@ -6,26 +6,31 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from carom.core.constants import LENGTHS
+from carom.core.constants import ANGLES, LENGTHS
 from carom.core.errors import SceneError, unknown_name
 from carom.core.yaml_files import Where, YamlError, explain, line_of, read_yaml, refuse_duplicates
 from carom.recordings.faults import FaultError
+from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Ground
-from carom.scenes.shapes import ROLES, SHAPE_FIELDS, Body, Shape
+from carom.scenes.shapes import ROLES, Body, Shape
+from carom.scenes.stated import (
+    BodyModel,
+    StatedModel,
+    Vector3,
+    lacking_keys,
+    scaled,
+    stated_forward,
+    stated_inertia,
+    stated_shape,
+)
 
 HEADER_NAME = "recordings.yaml"
 FORMAT = "carom-recordings/1"
 
-Vector3 = tuple[float, float, float]
 
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class UnitsModel(_Model):
+class UnitsModel(StatedModel):
     """Units of the data files and of every length in the header; masses, inertias and gravity are always SI."""
 
     length: Literal["m", "cm", "mm"] = "m"
@@ -33,53 +38,49 @@ class UnitsModel(_Model):
     time: Literal["s", "ms", "us"] = "s"
 
 
-class BodyModel(_Model):
+class TrackedModel(StatedModel):
+    """The frame that was tracked, as seen in the frame that shape, `com` and `forward` refer to."""
+
+    position: Vector3 = (0.0, 0.0, 0.0)
+    quaternion: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+
+
+class RecordedBodyModel(BodyModel):
     """A body as the header states it. Everything is optional here: a trajectory may supply the rest."""
 
     role: str | None = None
-    shape: str | None = None
-    size: Vector3 | None = None
-    radius: float | None = None
-    height: float | None = None
-    diameter: float | None = None
-    outline: list[tuple[float, float]] | None = None
-    file: str | None = None
-    mass: float | None = None
-    inertia: Vector3 | None = None
-    inertia_z: float | None = None
-    com: Vector3 | None = None
-    forward: Literal["x", "y", "z", "-x", "-y", "-z"] | Vector3 | None = None
+    tracked: TrackedModel | None = None
 
 
-class GroundModel(_Model):
+class GroundModel(StatedModel):
     """The ground's plane."""
 
     normal: Vector3 | None = None
     height: float = 0.0
 
 
-class TrajectoryModel(_Model):
+class TrajectoryModel(StatedModel):
     """One data file and what is special about it."""
 
     file: str
     tags: dict[str, Any] = Field(default_factory=dict)
-    bodies: dict[str, BodyModel] = Field(default_factory=dict)
+    bodies: dict[str, RecordedBodyModel] = Field(default_factory=dict)
     orientation: bool | None = None
 
 
-class HeaderModel(_Model):
+class HeaderModel(StatedModel):
     """The whole of `recordings.yaml`."""
 
     format: str
     units: UnitsModel = Field(default_factory=UnitsModel)
     frame: Literal["z-up", "y-up"] = "z-up"
     gravity: float | None = None
-    bodies: dict[str, BodyModel]
+    bodies: dict[str, RecordedBodyModel]
     ground: GroundModel | None = None
     trajectories: list[TrajectoryModel] | None = None
 
 
-_KNOWN_KEYS: dict[str, type[_Model]] = {"units": UnitsModel, "ground": GroundModel}
+_KNOWN_KEYS: dict[str, type[StatedModel]] = {"units": UnitsModel, "ground": GroundModel}
 
 
 def read_header(folder: Path) -> HeaderModel:
@@ -114,8 +115,10 @@ def read_header(folder: Path) -> HeaderModel:
 
 def _keys(where: Where) -> list[str]:
     parents = [step for step in where[:-1] if isinstance(step, str)]
-    if "bodies" in parents:
-        model: type[_Model] = BodyModel
+    if parents and parents[-1] == "tracked":
+        model: type[StatedModel] = TrackedModel
+    elif "bodies" in parents:
+        model = RecordedBodyModel
     elif parents and parents[0] == "trajectories":
         model = TrajectoryModel
     else:
@@ -123,15 +126,15 @@ def _keys(where: Where) -> list[str]:
     return list(model.model_fields)
 
 
-def merge(base: BodyModel | None, override: BodyModel | None) -> BodyModel:
-    """A folder's body with a trajectory's own values on top."""
-    values = {} if base is None else base.model_dump(exclude_none=True)
-    if override is not None:
-        values |= override.model_dump(exclude_none=True)
-    return BodyModel.model_construct(**values)
+def merge(base: RecordedBodyModel, override: RecordedBodyModel | None) -> RecordedBodyModel:
+    """A folder's body with a trajectory's own values on top; a key's value is replaced as a whole."""
+    if override is None:
+        return base
+    own = {key: getattr(override, key) for key in override.model_fields_set}
+    return base.model_copy(update={key: value for key, value in own.items() if value is not None})
 
 
-def to_body(name: str, model: BodyModel, header: HeaderModel, folder: Path, *, complete: bool) -> Body:
+def to_body(name: str, model: RecordedBodyModel, header: HeaderModel, folder: Path, *, complete: bool) -> Body:
     """A `Body` in SI units. `complete` demands what its shape needs; a folder's body may leave that to trajectories."""
     path = folder / HEADER_NAME
     if model.role is None:
@@ -142,82 +145,55 @@ def to_body(name: str, model: BodyModel, header: HeaderModel, folder: Path, *, c
         raise FaultError(f"body '{name}': mass must be positive [kg], got {model.mass:g}", code="bad-mass", file=path)
     if model.role not in ROLES:
         raise FaultError(f"body '{name}': {unknown_name('role', model.role, ROLES)}", code="bad-role", file=path)
+    length, angle = LENGTHS[header.units.length], ANGLES[header.units.angle]
     try:
-        return Body(
-            name=name,
-            role=model.role,
-            shape=_shape(name, model, header, folder, complete),
-            mass=model.mass,
-            inertia=_inertia(name, model, path),
-            com=None if model.com is None else _scaled(model.com, LENGTHS[header.units.length]),
-            forward=_forward(name, model, path),
-        )
+        inertia = stated_inertia(model)
+    except SceneError as error:
+        raise FaultError(f"body '{name}': {error}", code="bad-mass", file=path) from error
+    try:
+        forward = stated_forward(model, angle=angle)
+    except SceneError as error:
+        raise FaultError(f"body '{name}': {error}", code="bad-value", file=path) from error
+    try:
+        shape = _shape(name, model, header, folder, complete)
+        return Body(name, model.role, shape, model.mass, inertia, scaled(model.com, length), forward)
     except SceneError as error:
         raise FaultError(f"body '{name}': {error}", code="bad-shape", file=path) from error
 
 
-def _scaled(values: Vector3, factor: float) -> Vector3:
-    return (values[0] * factor, values[1] * factor, values[2] * factor)
-
-
-def _forward(name: str, model: BodyModel, path: Path) -> Vector3 | None:
-    """The axis of its frame along which a striker looks, as a vector."""
-    given = model.forward
-    if given is None:
+def to_tracked(name: str, model: RecordedBodyModel, header: HeaderModel, folder: Path) -> Tracked | None:
+    """Where a body's tracked frame is [m], or None where it is the body's own."""
+    if model.tracked is None:
         return None
-    if isinstance(given, str):
-        sign, letter = (-1.0 if given[0] == "-" else 1.0), given[-1]
-        return (sign * (letter == "x"), sign * (letter == "y"), sign * (letter == "z"))
-    if not any(given):
+    quaternion, length = model.tracked.quaternion, float(np.linalg.norm(model.tracked.quaternion))
+    if not abs(length - 1) < 1e-3:
         raise FaultError(
-            f"body '{name}': forward: expected x, y, z, -x, -y, -z or a vector with a direction, got {list(given)}",
+            f"body '{name}': tracked.quaternion: expected a unit quaternion, w first, got {list(quaternion)} of length "
+            f"{length:g}; divide it by its length",
             code="bad-value",
-            file=path,
+            file=folder / HEADER_NAME,
         )
-    return given
-
-
-def _inertia(name: str, model: BodyModel, path: Path) -> Vector3 | None:
-    if model.inertia is not None:
-        values = model.inertia
-    elif model.inertia_z is not None:
-        # Planar tables list the one value planar motion uses. A Body wants three: those of a thin plate of that
-        # polar value, for which Ix + Iy = Iz holds, are the smallest that a physics engine accepts as physical.
-        values = (model.inertia_z / 2, model.inertia_z / 2, model.inertia_z)
-    else:
-        return None
-    if not min(values) > 0:
-        raise FaultError(
-            f"body '{name}': inertia must be positive [kg m^2], got {list(values)}", code="bad-mass", file=path
-        )
-    return values
+    w, x, y, z = (v / length for v in quaternion)
+    position = scaled(model.tracked.position, LENGTHS[header.units.length])
+    return Tracked(position or (0.0, 0.0, 0.0), (w, x, y, z))
 
 
 def _shape(name: str, model: BodyModel, header: HeaderModel, folder: Path, complete: bool) -> Shape | None:
     if model.shape is None:
+        if complete and model.width is not None:
+            raise SceneError("'width' is that of a face; add 'shape: face' and 'forward', or state the tool as a box")
         return None
-    path = folder / HEADER_NAME
-    if model.shape not in SHAPE_FIELDS:
-        raise FaultError(
-            f"body '{name}': {unknown_name('shape', model.shape, SHAPE_FIELDS)}", code="bad-shape", file=path
-        )
-    lacking = [key for key in SHAPE_FIELDS[model.shape] if getattr(model, key) is None]
+    lacking = lacking_keys(model)
     if lacking and complete:
-        raise FaultError(f"body '{name}': shape {model.shape} needs {', '.join(lacking)}", code="bad-shape", file=path)
-    if lacking and model.shape in ("box", "extruded", "mesh"):
+        raise SceneError(f"shape {model.shape} needs {', '.join(lacking)}")
+    if lacking and model.shape in ("box", "extruded", "mesh", "face"):
         return None  # such a Shape cannot be half known
     if model.shape == "mesh" and not (folder / str(model.file)).is_file():
+        path = folder / HEADER_NAME
         raise FaultError(f"body '{name}': mesh file {model.file} does not exist", code="no-file", file=path)
-    unit = LENGTHS[header.units.length]
-    radius = model.diameter / 2 if model.shape == "disc" and model.diameter is not None else model.radius
-    return Shape(
-        kind=model.shape,
-        size=() if model.size is None else _scaled(model.size, unit),
-        radius=None if radius is None else radius * unit,
-        height=None if model.height is None else model.height * unit,
-        outline=() if model.outline is None else tuple((x * unit, y * unit) for x, y in model.outline),
-        file=None if model.file is None else str(folder / model.file),
-    )
+    if model.shape == "face" and model.forward is None and not complete:
+        return None
+    return stated_shape(model, folder, length=LENGTHS[header.units.length], angle=ANGLES[header.units.angle])
 
 
 def to_ground(model: GroundModel | None, header: HeaderModel, path: Path) -> Ground | None:

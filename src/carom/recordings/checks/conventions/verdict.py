@@ -67,8 +67,10 @@ def _summed(logs: Array, axis: int) -> Array:
 
 
 def _oriented(recordings: Recordings) -> list[str]:
+    """Bodies whose numbers can be asked; those of a tracked frame of its own are no longer the file's numbers."""
     everywhere = recordings.trajectories
-    return [n for n in recordings.bodies if any(t.quaternion_world.get(n) is not None for t in everywhere)]
+    asked = [name for name in recordings.bodies if name not in recordings.tracked]
+    return [n for n in asked if any(t.quaternion_world.get(n) is not None for t in everywhere)]
 
 
 def _total(logs: Mapping[str, Array]) -> Array:
