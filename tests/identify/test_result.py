@@ -43,7 +43,7 @@ def test_round_trip_through_yaml(found, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["parameters.yaml"]  # nothing half-written is left
     content = yaml.safe_load(path.read_text())
     assert content["parameters"]["com_x"]["unit"] == "m"
-    assert {"carom", "mujoco", "numpy"} <= set(content["versions"])
+    assert {"carom", "mujoco", "numpy"} <= set(content["made_with"])
     json.dumps(found.to_dict(), allow_nan=False)
 
 

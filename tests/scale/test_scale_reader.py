@@ -85,11 +85,11 @@ def test_damaged_data_are_refused(tmp_path: Path) -> None:
     pq.write_table(good.slice(1), shard)
     with pytest.raises(CaromError, match=r"expected 3 trajectories, got 2"):
         load(tmp_path)
-    header = json.loads((tmp_path / "header.json").read_text())
-    (tmp_path / "header.json").write_text(json.dumps(header | {"format": "other/1"}))
+    header = json.loads((tmp_path / "_header.json").read_text())
+    (tmp_path / "_header.json").write_text(json.dumps(header | {"format": "other/1"}))
     with pytest.raises(CaromError, match=r"expected format carom-trajectories/1, got other/1"):
         load(tmp_path)
-    with pytest.raises(CaromError, match=r"holds no trajectories \(header.json is missing\)"):
+    with pytest.raises(CaromError, match=r"holds no trajectories \(_header.json is missing\)"):
         load(tmp_path / "nowhere")
 
 

@@ -64,7 +64,7 @@ def test_save_and_load_keep_everything(policy: Policy, tmp_path: Path) -> None:
     again = load_policy(tmp_path)
     assert (again.environment, again.made_by, again.activation) == ("toy", {"seed": 1}, "relu")
     np.testing.assert_array_equal(again.observation_high, np.full(6, 10))
-    versions = json.loads((tmp_path / "policy.json").read_text())["versions"]
+    versions = json.loads((tmp_path / "policy.json").read_text())["made_with"]
     assert {"carom", "torch", "stable-baselines3"} <= set(versions)
 
 
