@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -59,12 +60,17 @@ def test_damaged_files_are_refused(found, tmp_path):
     with pytest.raises(CaromError, match="does not exist"):
         read(tmp_path / "other.yaml")
     good = path.read_text()
+    good = re.sub("header_sha256: .*", "header_sha256: edited", good)
     for text, message in (
         ("a: [", "is not YAML"),
         ("a: 1", "expected format: carom-parameters/1"),
-        (good.replace("value: 0.25", "value: null"), "'striker_friction': value must be a finite number"),
+        (
+            good.replace("value: 0.25", "value: null"),
+            "key 'parameters.striker_friction.value': input should be a valid number",
+        ),
         (good.replace("verdict: identified", "verdict: identifed"), "did you mean 'identified'"),
         (good.replace("effort:", "efort:"), "key 'effort' is missing"),
+        (good.replace("effort:", "extra_effort: 1\neffort:"), "unknown key 'extra_effort'"),
     ):
         path.write_text(text)
         with pytest.raises(CaromError, match=message):
