@@ -109,11 +109,12 @@ def test_models_of_earlier_versions_are_refused(base: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(("name", "make"), [("header.json", "scale"), ("dataset.json", "distill")])
 def test_data_sets_of_earlier_versions_are_refused(name: str, make: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text('{"format": "x"}')
+    makers: dict[str, Callable[[], object]] = {
+        "scale": lambda: scale(toss(duration=0.05), calibration(None), tmp_path, count=4),
+        "distill": lambda: generate(SQUARE, "compliant", 64, tmp_path, shard=64),
+    }
     with pytest.raises(CaromError, match=rf"made by an earlier version of Carom .*; run carom {make}"):
-        if make == "scale":
-            scale(toss(duration=0.05), calibration(None), tmp_path, count=4)
-        else:
-            generate(SQUARE, "compliant", 64, tmp_path, shard=64)
+        makers[make]()
 
 
 def test_a_shard_copied_over_another_is_noticed(tmp_path: Path) -> None:
@@ -236,17 +237,21 @@ def test_a_folder_with_a_user_s_own_files_is_not_replaced(tmp_path: Path) -> Non
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
-HOLDS = (
-    "import sys, time; from pathlib import Path; from carom.core.locks import locked\nwith locked(Path(sys.argv[1])):"
-)
+HOLDS = """
+import sys, time
+from pathlib import Path
+from carom.core.locks import locked
+out = Path(sys.argv[1])
+with locked(out):
+    (out / ".x.1.carom-part").write_text("")
+    print("held", flush=True)
+    time.sleep(60)
+"""
 
 
 def test_a_second_writer_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    code = (
-        f"{HOLDS}\n  (Path(sys.argv[1]) / '.x.1.carom-part').write_text(''); print('held', flush=True); time.sleep(60)"
-    )
-    first = subprocess.Popen([sys.executable, "-c", code, str(out)], stdout=subprocess.PIPE)
+    first = subprocess.Popen([sys.executable, "-c", HOLDS, str(out)], stdout=subprocess.PIPE)
     try:
         assert first.stdout is not None
         first.stdout.readline()
