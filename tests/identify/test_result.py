@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def test_round_trip_through_yaml(found, tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["parameters.yaml"]  # nothing half-written is left
     content = yaml.safe_load(path.read_text())
     assert content["parameters"]["com_x"]["unit"] == "m"
-    assert {"carom", "mujoco", "numpy"} <= set(content["versions"])
+    assert {"carom", "mujoco", "numpy"} <= set(content["made_with"])
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -59,12 +60,17 @@ def test_damaged_files_are_refused(found, tmp_path):
     with pytest.raises(CaromError, match="does not exist"):
         read(tmp_path / "other.yaml")
     good = path.read_text()
+    good = re.sub("header_sha256: .*", "header_sha256: edited", good)
     for text, message in (
         ("a: [", "is not YAML"),
         ("a: 1", "expected format: carom-parameters/1"),
-        (good.replace("value: 0.25", "value: null"), "'striker_friction': value must be a finite number"),
+        (
+            good.replace("value: 0.25", "value: null"),
+            "key 'parameters.striker_friction.value': input should be a valid number",
+        ),
         (good.replace("verdict: identified", "verdict: identifed"), "did you mean 'identified'"),
         (good.replace("effort:", "efort:"), "key 'effort' is missing"),
+        (good.replace("effort:", "extra_effort: 1\neffort:"), "unknown key 'extra_effort'"),
     ):
         path.write_text(text)
         with pytest.raises(CaromError, match=message):

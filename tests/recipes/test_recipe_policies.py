@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
+from carom.core.artefacts import write_header
 from carom.core.errors import CaromError
 from carom.reality import sample_commands, standin
 from carom.recipes import policies
@@ -75,7 +76,7 @@ def test_a_training_is_known_by_all_that_its_model_holds_and_not_by_its_place(
         folder = tmp_path / name / "hybrid"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "networks.safetensors").write_bytes(b"weights")
-        (folder / "hybrid.json").write_text(f'{{"friction": {friction}}}')
+        write_header(folder / "hybrid.json", {"friction": friction})
         _, made_by = training_engines(EngineOptions(tmp_path / name), seed=0, threads=1)
         return str(made_by["digest"])
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sealed import reseal
 from simulated_tosses import CALIBRATED, parameters_file, tosses
 
 from carom.cli import main
@@ -72,6 +73,7 @@ def test_damaged_data_are_refused(tmp_path: Path) -> None:
             t.start_spin,
         )
         pq.write_table(pa.concat_tables([table_of([row]), good.slice(1)]), shard)
+        reseal(tmp_path / "_header.json")
 
     broken(t.position[:, :, :2])
     with pytest.raises(CaromError, match=r"trajectory 0: expected 18 values of 'position', got 12"):
@@ -80,16 +82,18 @@ def test_damaged_data_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CaromError, match=r"'position' holds numbers that are not finite"):
         load(tmp_path)
     pq.write_table(good.drop_columns(["mass"]), shard)
+    reseal(tmp_path / "_header.json")
     with pytest.raises(CaromError, match=r"missing or of another type: \['mass'\]"):
         load(tmp_path)
     pq.write_table(good.slice(1), shard)
+    reseal(tmp_path / "_header.json")
     with pytest.raises(CaromError, match=r"expected 3 trajectories, got 2"):
         load(tmp_path)
-    header = json.loads((tmp_path / "header.json").read_text())
-    (tmp_path / "header.json").write_text(json.dumps(header | {"format": "other/1"}))
+    header = json.loads((tmp_path / "_header.json").read_text())
+    (tmp_path / "_header.json").write_text(json.dumps(header | {"format": "other/1"}))
     with pytest.raises(CaromError, match=r"expected format carom-trajectories/1, got other/1"):
         load(tmp_path)
-    with pytest.raises(CaromError, match=r"holds no trajectories \(header.json is missing\)"):
+    with pytest.raises(CaromError, match=r"holds no trajectories \(_header.json is missing\)"):
         load(tmp_path / "nowhere")
 
 

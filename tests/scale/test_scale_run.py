@@ -227,13 +227,13 @@ def test_parameters_are_drawn_within_their_intervals(tmp_path: Path) -> None:
 
 def test_header_says_how_the_data_were_made(tmp_path: Path) -> None:
     scale(toss(duration=0.05), calibration(None), tmp_path, count=2, seed=9)
-    header = json.loads((tmp_path / "header.json").read_text())
+    header = json.loads((tmp_path / "_header.json").read_text())
     assert header["format"] == "carom-trajectories/1"
     assert (header["seed"], header["count"], header["scene"]) == (9, 2, "toss")
     assert header["parameters"]["source"] == "defaults"
     assert header["parameters"]["values"]["friction"]["value"] == 0.3
     assert header["ranges"]["size_factor"] == [0.7, 1.4]
-    assert {"carom", "mujoco", "numpy", "pyarrow"} == set(header["versions"])
+    assert {"carom", "mujoco", "numpy", "pyarrow"} == set(header["made_with"])
 
 
 def test_a_simulation_that_flies_away_is_data(tmp_path: Path) -> None:

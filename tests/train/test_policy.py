@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sealed import reseal
 from toy_env import ToyVecEnv
 
 from carom.core.errors import CaromError
@@ -64,7 +65,7 @@ def test_save_and_load_keep_everything(policy: Policy, tmp_path: Path) -> None:
     again = load_policy(tmp_path)
     assert (again.environment, again.made_by, again.activation) == ("toy", {"seed": 1}, "relu")
     np.testing.assert_array_equal(again.observation_high, np.full(6, 10))
-    versions = json.loads((tmp_path / "policy.json").read_text())["versions"]
+    versions = json.loads((tmp_path / "policy.json").read_text())["made_with"]
     assert {"carom", "torch", "stable-baselines3"} <= set(versions)
 
 
@@ -86,13 +87,13 @@ def test_refuses_other_observations(bad: np.ndarray, policy: Policy) -> None:
 
 
 def _header(folder: Path, **changes: object) -> None:
-    path = folder / "policy.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    reseal(folder / "policy.json", **changes)
 
 
 def _tensors(folder: Path, **changes: torch.Tensor) -> None:
     path = folder / "policy.safetensors"
     save_file({**load_file(path), **changes}, path)
+    reseal(folder / "policy.json")
 
 
 DAMAGE = {
@@ -101,17 +102,17 @@ DAMAGE = {
     "header is not JSON": (lambda f: (f / "policy.json").write_text("{"), "is damaged"),
     "header is a list": (lambda f: (f / "policy.json").write_text("[]"), "expected an object"),
     "other format": (lambda f: _header(f, format="carom-policy/9"), "expected format carom-policy/1"),
-    "sizes are words": (lambda f: _header(f, sizes=["six"]), "is damaged"),
-    "one size": (lambda f: _header(f, sizes=[6]), "two sizes"),
+    "sizes are words": (lambda f: _header(f, sizes=["six"]), "key 'sizes.0': input should be a valid integer"),
+    "one size": (lambda f: _header(f, sizes=[6]), "key 'sizes': list should have at least 2 items"),
     "bounds of others": (lambda f: _header(f, action=[[0], [1]]), "do not fit the sizes"),
     "bounds not finite": (lambda f: _header(f, action=[[-1] * 3, [float("nan")] * 3]), "finite bounds"),
     "bounds the wrong way": (lambda f: _header(f, action=[[1] * 3, [-1] * 3]), "the lower below the upper"),
     "bounds beyond numbers": (lambda f: _header(f, action=[[-1] * 3, [10**400] * 3]), "is damaged"),
-    "endless size": (lambda f: _header(f, sizes=[float("inf"), 3]), "is damaged"),
+    "endless size": (lambda f: _header(f, sizes=[float("inf"), 3]), "key 'sizes.0'"),
     "nested too deep": (lambda f: (f / "policy.json").write_text("[" * 100_000), "is damaged"),
     "unknown algorithm": (lambda f: _header(f, algorithm="td3"), "unknown algorithm 'td3'"),
     "unknown activation": (lambda f: _header(f, activation="gelu"), "relu or tanh"),
-    "no made_by": (lambda f: _header(f, made_by=None), "is damaged"),
+    "no made_by": (lambda f: _header(f, made_by=None), "key 'made_by': input should be"),
     "weights cut off": (lambda f: (f / "policy.safetensors").write_bytes(b"\x10"), "is damaged"),
     "other shapes": (lambda f: _tensors(f, **{"0.weight": torch.zeros(3, 3)}), "does not fit its header"),
     "one layer more": (lambda f: _tensors(f, **{"7.bias": torch.zeros(3)}), "does not fit its header"),

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bit_flips import accepted_flips
 from toy_env import ToyVecEnv, best
 
+from carom.core.artefacts import read_header
 from carom.core.errors import CaromError
 from carom.train import Policy, Preset, Training, load_policy, preset_of, train
 from carom.train import run as module
@@ -161,6 +163,33 @@ def test_a_damaged_checkpoint_is_named(file: str, tmp_path: Path) -> None:
     next(tmp_path.glob(f"checkpoint-*/{file}")).write_bytes(b"{}")
     with pytest.raises(CaromError, match=r"checkpoint.*damaged"):
         run(tmp_path)
+
+
+def test_no_flipped_bit_of_a_checkpoint_or_policy_is_accepted_silently(tmp_path: Path) -> None:
+    with pytest.raises(KilledError):
+        run(tmp_path / "stopped", progress=stop_at(60))
+    run(tmp_path / "policy", steps=40)
+    env = ToyVecEnv(4)
+
+    def checkpoint() -> str:
+        model = new_model(env, small("sac"), library="sb3", seed=3)
+        settings = tmp_path / "stopped" / "settings.json"
+        read_header(settings, module.SettingsHeader, module.FORMAT, missing="", again="")
+        extra = load_checkpoint(tmp_path / "stopped", model, env)
+        weights = [t.tolist() for t in model.policy.state_dict().values()]
+        return str(
+            [extra, weights, model.replay_buffer.rewards.tolist(), model.num_timesteps, env.observations.tolist()]
+        )
+
+    def policy() -> str:
+        settings = tmp_path / "policy" / "settings.json"
+        read_header(settings, module.SettingsHeader, module.FORMAT, missing="", again="")
+        found = load_policy(tmp_path / "policy")
+        return str([w.tolist() for w in (*found.weights, *found.biases)]) + str(dict(found.made_by))
+
+    count = int(os.environ.get("CAROM_FLIPS", "60"))
+    assert accepted_flips(tmp_path / "stopped", checkpoint, count) == []
+    assert accepted_flips(tmp_path / "policy", policy, count) == []
 
 
 def test_no_file_of_a_training_is_pickled(tmp_path: Path) -> None:

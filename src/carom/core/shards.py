@@ -1,26 +1,35 @@
-"""A data set in Parquet files of equal size, the pieces of resumable work."""
+"""A data set in Parquet files of equal size, the pieces of resumable work, with a header that has their checksums."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from carom.core.artefacts import atomically
+from carom.core.artefacts import read_payload, write_header, write_payload
 from carom.core.errors import CaromError
+
+HEADER = "_header.json"  #: Parquet readers skip names that begin so, when they are given the folder
 
 
 @dataclass(frozen=True)
 class Shards:
-    """`count` rows in files of `size` rows each, the last one with the rest. It is a `Store` of tables by number."""
+    """`count` rows in files of `size` rows each, the last one with the rest. It is a `Store` of tables by number.
+
+    The header lists the checksum of every finished shard: one that was damaged, copied over another or made by another
+    run is refused; one that the header does not list, because of a kill before it was told, is made again.
+    """
 
     folder: Path
     name: str  #: how the files' names begin
     count: int
     size: int
+    header: Mapping[str, Any]  #: as it is written, but for `files`
+    files: dict[str, str] = field(default_factory=dict)  #: SHA-256 of the shards that are there, by name
 
     @property
     def keys(self) -> range:
@@ -35,30 +44,44 @@ class Shards:
         """The file of a shard."""
         return self.folder / f"{self.name}-{key:05d}.parquet"
 
+    def begin(self) -> None:
+        """Write the header, with the shards that are there already."""
+        write_header(self.folder / HEADER, {**self.header, "files": dict(sorted(self.files.items()))})
+
     def has(self, key: int) -> bool:
         """Whether a shard is there with all its rows; the last one of a smaller data set is not."""
         path = self.path(key)
-        if not path.exists():
+        if not path.exists() or path.name not in self.files:
             return False
         try:
-            return int(pq.read_metadata(path).num_rows) == len(self.rows(key))
+            return int(pq.read_metadata(pa.BufferReader(self._content(path))).num_rows) == len(self.rows(key))
         except (OSError, pa.ArrowInvalid) as error:
-            raise _damaged(path, error) from error
+            raise _damaged(path, str(error)) from error
 
     def put(self, key: int, piece: pa.Table) -> None:
-        """Keep a shard."""
-        atomically(self.path(key), lambda file: pq.write_table(piece, file, compression="zstd"))
+        """Keep a shard: the file first, then the header that lists it."""
+        sink = pa.BufferOutputStream()
+        pq.write_table(piece, sink, compression="zstd")
+        self.files[self.path(key).name] = write_payload(self.path(key), sink.getvalue().to_pybytes())
+        self.begin()
 
     def read(self, key: int, *, columns: Sequence[str] | None = None) -> pa.Table:
         """One shard, or some columns of it."""
         path = self.path(key)
-        if not path.is_file():
+        if not path.is_file() or path.name not in self.files:
             raise CaromError(f"{path} is missing: the run was interrupted; the same command goes on from there")
         try:
-            return pq.read_table(path, columns=None if columns is None else list(columns))
+            content = pa.BufferReader(self._content(path))
+            return pq.read_table(content, columns=None if columns is None else list(columns))
         except (OSError, pa.ArrowInvalid, KeyError) as error:
-            raise _damaged(path, error) from error
+            raise _damaged(path, str(error)) from error
+
+    def _content(self, path: Path) -> bytes:
+        try:
+            return read_payload(path, self.files, error=CaromError)
+        except CaromError as error:
+            raise _damaged(path, "its content is not what the header was written for") from error
 
 
-def _damaged(path: Path, error: Exception) -> CaromError:
-    return CaromError(f"{path} is damaged ({str(error).splitlines()[0]}); delete it and run the same command again")
+def _damaged(path: Path, reason: str) -> CaromError:
+    return CaromError(f"{path} is damaged ({reason.splitlines()[0]}); delete it and run the same command again")

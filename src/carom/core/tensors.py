@@ -6,29 +6,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from carom.core.artefacts import atomically
+from carom.core.artefacts import read_payload, write_payload
 from carom.core.errors import ModelError
 
 if TYPE_CHECKING:
     import torch
 
 
-def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write tensors by name into a safetensors file."""
+def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> str:
+    """Write tensors by name into a safetensors file; its SHA-256, for the header."""
     from safetensors.torch import save
 
-    content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
-    atomically(path, lambda file: file.write(content))
+    return write_payload(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}))
 
 
-def load_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """Tensors of a safetensors file; raises if it is missing or damaged."""
+def load_tensors(path: Path, files: Mapping[str, str], *, finite: bool = True) -> dict[str, torch.Tensor]:
+    """Tensors of a safetensors file; raises if it is missing, damaged or not the one that the header's `files` list.
+
+    `finite`: raises also if a number is not.
+    """
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
-    if not path.is_file():
-        raise ModelError(f"{path} is missing: the folder is incomplete")
+    content = read_payload(path, files)
     try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError, ValueError) as error:
+        tensors = dict(load(content))
+    except (SafetensorError, ValueError) as error:
         raise ModelError(f"{path} is damaged: {error}") from error
+    for name, tensor in tensors.items():
+        if finite and not bool(tensor.isfinite().all()):
+            raise ModelError(f"{path}: '{name}' holds numbers that are not finite; make the model anew")
+    return tensors

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 
-from carom.core.artefacts import read_header, write_header
+from carom.core.artefacts import Header, read_header, read_payload, versions, write_header
 from carom.core.errors import ModelError, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
 from carom.engines.contact_frames import contact_frames, to_local
@@ -22,6 +23,7 @@ from carom.identify.strikes.slides import SlideFriction
 from carom.identify.strikes.sliding import Sliding, sliding_from
 from carom.learn import AdaptedModel, adapt
 from carom.learn.impact.adapted_files import load_model, save_model
+from carom.learn.impact.base_files import HEADER as MODEL
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.members import Known, plausible_members
 from carom.learn.impact.network import with_weights
@@ -34,6 +36,15 @@ FOLDER = "hybrid"  #: inside the folder of the corrected model
 HEADER, NETWORKS = "hybrid.json", "student.safetensors"
 FORMAT = "carom-hybrid/2"
 ENGINES = ("hybrid", "hybrid-mujoco", "mujoco", "mjx")
+
+
+class HybridHeader(Header):
+    """The header of a hybrid, beside that of its impact model."""
+
+    sliding: Sliding
+    engine_values: dict[str, float]
+    student_relative_difference: dict[str, float]
+    units: dict[str, str]
 
 
 @final
@@ -117,21 +128,25 @@ def engine_values(
     return {p.name: float(v) for p, v in zip(base.parameters, values, strict=True)}
 
 
-def save_hybrid(folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any]) -> None:
+def save_hybrid(
+    folder: Path, hybrid: HybridModel, *, made_by: Mapping[str, Any], made_from: Mapping[str, Any] | None = None
+) -> None:
     """Write a hybrid into the folder of a corrected model; its header is written last."""
     place = folder / FOLDER
-    (place / HEADER).unlink(missing_ok=True)  # a header promises that the rest is whole
-    save_model(place, hybrid.impact, made_by=made_by)
+    save_model(place, hybrid.impact, made_by=made_by, made_from=made_from)
     tensors = {f"network.{k}": v for k, v in hybrid.student.network.state_dict().items()}
     if hybrid.student.spread is not None:
         tensors |= {f"spread.{k}": v for k, v in hybrid.student.spread.state_dict().items()}
-    write_tensors(place / NETWORKS, tensors)
+    digest = write_tensors(place / NETWORKS, tensors)
     header = {
         "format": FORMAT,
         "sliding": asdict(hybrid.sliding),
         "engine_values": dict(hybrid.values),
         "student_relative_difference": hybrid.student.fidelity,
         "units": {"viscosity": "s/m", "lag": "s", "com_x": "m", "com_y": "m", "com_std": "m", "residual": "m"},
+        "made_from": dict(made_from or {}),
+        "made_with": versions(("mujoco", "torch", "numpy", "safetensors")),
+        "files": {NETWORKS: digest, MODEL: sha256((place / MODEL).read_bytes()).hexdigest()},
     }
     write_header(place / HEADER, header)
 
@@ -143,7 +158,8 @@ def load_hybrid(folder: Path) -> HybridModel:
         f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with "
         f"carom adapt BASE RECORDINGS --out {folder}, from recordings in which the target slides to rest"
     )
-    header = read_header(path, FORMAT, missing=missing)
+    header = read_header(path, HybridHeader, FORMAT, missing=missing, again="carom adapt")
+    read_payload(folder / FOLDER / MODEL, header["files"])  # the impact model that it was made with, and no other
     try:
         sliding = Sliding(**{k: float(v) for k, v in header["sliding"].items()})
         values = {str(k): float(v) for k, v in header["engine_values"].items()}
@@ -156,11 +172,13 @@ def load_hybrid(folder: Path) -> HybridModel:
     impact = load_model(folder / FOLDER)
     if not isinstance(impact, AdaptedModel):
         raise ModelError(f"{folder / FOLDER} holds no model of Carom's default correction")
-    return HybridModel(impact, _load_student(folder / FOLDER / NETWORKS, impact.scene, fidelity), sliding, values)
+    return HybridModel(
+        impact, _load_student(path.parent / NETWORKS, header["files"], impact.scene, fidelity), sliding, values
+    )
 
 
-def _load_student(path: Path, scene: StrikeScene, fidelity: dict[str, float]) -> Student:
-    tensors = load_tensors(path)
+def _load_student(path: Path, files: Mapping[str, str], scene: StrikeScene, fidelity: dict[str, float]) -> Student:
+    tensors = load_tensors(path, files)
     network, spread = (
         {k.removeprefix(f"{part}."): v for k, v in tensors.items() if k.startswith(f"{part}.")}
         for part in ("network", "spread")

@@ -9,18 +9,75 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import yaml
+from pydantic import Field
 
-from carom.core.artefacts import versions, write_text
+from carom.core.artefacts import SEAL, Keys, check_keys, plain, seal, versions, write_text
 from carom.core.errors import CaromError, unknown_name
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
 FORMAT = "carom-parameters/1"
 FILE = "parameters.yaml"
+EDITED = "edited"  #: in place of the checksum, by a person who has changed the file
 CONFIDENCE = 0.9  #: of every interval
 PACKAGES = ("mujoco", "numpy", "torch", "cmaes")  #: whose versions are written down
 
 Verdict = Literal["identified", "on a bound", "weakly identified", "not identifiable from these recordings", "given"]
+
+
+class EstimateKeys(Keys):
+    """What the file says of a parameter."""
+
+    value: float
+    unit: str
+    interval_90: tuple[float | None, float | None]
+    bounds: tuple[float | None, float | None]
+    verdict: str
+    reason: str
+
+
+class ErrorsKeys(Keys):
+    """What the file says of errors on some recordings."""
+
+    loss: float | None
+    median_relative_error: float | None
+    accuracy: float | None = Field(alias="accuracy@0.1")
+    strikes: int
+
+
+class AllErrorsKeys(Keys):
+    """What the file says of errors."""
+
+    norm: str
+    training: ErrorsKeys
+    held_out: ErrorsKeys | None
+    held_out_by: str
+
+
+class EffortKeys(Keys):
+    """What finding the parameters took."""
+
+    evaluations: int
+    failures: int
+    seconds: float
+
+
+class ParametersFile(Keys):
+    """What may stand in `parameters.yaml`."""
+
+    format: str
+    scene: str
+    teacher: str
+    method: str
+    seed: int
+    parameters: dict[str, EstimateKeys]
+    errors: AllErrorsKeys
+    effort: EffortKeys
+    notes: list[str]
+    extra: dict[str, Any]
+    made_with: dict[str, str]
+    made_from: dict[str, Any]
+    header_sha256: str
 
 
 @dataclass(frozen=True)
@@ -94,15 +151,23 @@ class Identification:
             "effort": {"evaluations": self.evaluations, "failures": self.failures, "seconds": round(self.seconds, 3)},
             "notes": list(self.notes),
             "extra": dict(self.extra),
-            "versions": versions(PACKAGES),
+            "made_with": versions(PACKAGES),
         }
 
-    def write(self, path: str | Path) -> Path:
-        """Write as YAML to this file, or to `parameters.yaml` in this folder; a kill leaves the old file or the new."""
+    def write(self, path: str | Path, *, made_from: Mapping[str, Any] | None = None) -> Path:
+        """Write as YAML to this file, or to `parameters.yaml` in this folder; a kill leaves the old file or the new.
+
+        `made_from` names the recordings and has their checksum.
+        """
         path = Path(path)
         path = path / FILE if path.is_dir() or not path.suffix else path
         text = "# Parameters in SI units, identified from recordings; intervals hold 90 %.\n"
-        text += yaml.safe_dump(self.to_dict(), sort_keys=False, width=120, allow_unicode=True)
+        text += yaml.safe_dump(
+            seal({**plain(self.to_dict()), "made_from": dict(made_from or {})}),
+            sort_keys=False,
+            width=120,
+            allow_unicode=True,
+        )
         write_text(path, text)
         return path
 
@@ -120,6 +185,17 @@ def read(path: str | Path) -> Identification:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise CaromError(f"{path}: expected format: {FORMAT}, got {found}")
+    if SEAL not in data:
+        raise CaromError(
+            f"{path} was made by an earlier version of Carom, or by hand (it has no checksum); run carom identify "
+            f"again, or add '{SEAL}: edited' if these are the numbers that you want"
+        )
+    if data[SEAL] not in (EDITED, seal(data)[SEAL]):
+        raise CaromError(
+            f"{path} is damaged or was edited: its content does not fit its {SEAL}; run carom identify again, or write "
+            f"'{SEAL}: {EDITED}' if these are the numbers that you want"
+        )
+    check_keys(path, ParametersFile, data, again="carom identify")
     try:
         return _from_dict(data)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -9,19 +9,28 @@ from typing import Any, final
 
 import numpy as np
 
+from carom.core.artefacts import SEAL
 from carom.core.errors import CaromError, RecordingError, unknown_name
+from carom.core.folders import refuse_others, replacing
+from carom.core.locks import locked
 from carom.core.progress import Progress, silent
-from carom.hybrid.model import FOLDER, HEADER, HybridModel, make_hybrid, save_hybrid
+from carom.hybrid.model import FOLDER, NETWORKS, HybridModel, make_hybrid, save_hybrid
+from carom.hybrid.model import HEADER as HYBRID_HEADER
 from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
 from carom.learn import adapt as adapt_bases
-from carom.learn.impact.adapted_files import save_model
+from carom.learn.impact.adapted_files import CORRECTION, save_model
+from carom.learn.impact.base_files import HEADER, read_header
 from carom.learn.impact.training import torch_threads
 from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result, table_of
 from carom.recipes.strikes import base_for, by_gradient, dropped_strikes, held_by, slides_of, usable_impacts
 from carom.recordings import read
+from carom.scenes.strike import DISTILLED
 
 PRESETS = ("default", "paper")
+_MODEL = (HEADER, CORRECTION, *(f"{teacher}-*.safetensors" for teacher in DISTILLED))
+#: what a folder of a corrected model holds
+OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS)))
 
 
 @final
@@ -70,10 +79,19 @@ def adapt(
     """
     if preset not in PRESETS:
         raise CaromError(unknown_name("preset", preset, PRESETS))
-    folder, place = read(Path(recordings)), Path(out)
-    bases = base_for(None if model is None else Path(model), folder)
+    with locked(Path(out)):
+        return _adapt(
+            None if model is None else Path(model), Path(recordings), Path(out), preset, settle, seed, progress
+        )
+
+
+def _adapt(
+    model: Path | None, recordings: Path, place: Path, preset: str, settle: float | None, seed: int, progress: Progress
+) -> AdaptResult:
+    refuse_others(place, OWN)
+    folder = read(recordings)
+    bases = base_for(model, folder)
     impacts = usable_impacts(folder, settle=settle)
-    (place / FOLDER / HEADER).unlink(missing_ok=True)  # a hybrid that is there was made from other recordings
     progress("adapt", 1, 2)
     slides = slides_of(folder)
     fixed = held_by(slides)
@@ -86,19 +104,22 @@ def adapt(
     if preset == "paper":
         found = by_gradient(bases[0], impacts, fixed=fixed, seed=seed, preset="paper")
         corrected = fine_tune(bases[0], impacts, found.values(bases[0].parameters))
-        save_model(place, corrected, made_by=made_by)
         facts |= {"teacher": bases[0].teacher, **{e.name: e.value for e in found.estimates}}
     else:
         corrected = adapt_bases(bases, impacts, fixed=fixed, seed=seed)
-        save_model(place, corrected, made_by=made_by)
         facts |= _correction_facts(corrected)
         try:
             hybrid = make_hybrid(bases, impacts, folder, fixed=fixed, slides=slides, seed=seed)
         except RecordingError as reason:
             facts["hybrid"] = f"not made: {reason}"
         else:
-            save_hybrid(place, hybrid, made_by=made_by)
             facts |= _hybrid_facts(hybrid)
+    parent = {} if model is None else {"model": {"name": model.resolve().name, "sha256": read_header(model)[SEAL]}}
+    made_from = {"recordings": folder.made_from(), **parent}
+    with replacing(place, OWN) as fresh:
+        save_model(fresh, corrected, made_by=made_by, made_from=made_from)
+        if hybrid is not None:
+            save_hybrid(fresh, hybrid, made_by=made_by, made_from=made_from)
     progress("adapt", 2, 2)
     left_out = dropped_strikes(folder, settle=settle)
     return AdaptResult(place, corrected, hybrid, facts, findings_of(recordings), left_out)

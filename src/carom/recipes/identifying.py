@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, final
 
 from carom.core.errors import CaromError, unknown_name
+from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.strikes import search
@@ -94,7 +96,20 @@ def identify(
     `strikes` and `bodies` are options of the one and of the other; those of the wrong kind are refused. With `out`,
     `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
     """
-    folder = read(Path(recordings))
+    with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
+        return _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
+
+
+def _identify(
+    folder: Recordings,
+    method: str,
+    strikes: StrikeOptions | None,
+    bodies: FreeOptions | None,
+    out: str | Path | None,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> IdentifyResult:
     kind = kind_of(folder)
     if kind == "free bodies":
         if strikes is not None:
@@ -102,7 +117,7 @@ def identify(
         found, skipped = identify_free(
             folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
         )
-        files = _written(found, out, apart=len(found) + len(skipped) > 1)
+        files = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
         return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(recordings))
     if bodies is not None:
         raise CaromError(
@@ -111,7 +126,7 @@ def identify(
     identification, slides = identify_strikes(
         folder, method, options=strikes, seed=seed, threads=threads, progress=progress
     )
-    files = () if out is None else (identification.write(Path(out)),)
+    files = () if out is None else (identification.write(Path(out), made_from={"recordings": folder.made_from()}),)
     group = Group(identification.scene, identification, slide_facts(slides))
     return IdentifyResult(kind, (group,), files, findings=findings_of(recordings))
 
@@ -157,12 +172,15 @@ def _group(calibrated: Calibrated) -> Group:
     return Group(title, calibrated.identification, facts(calibrated), calibrated)
 
 
-def _written(found: Sequence[Calibrated], out: str | Path | None, *, apart: bool) -> tuple[Path, ...]:
+def _written(
+    found: Sequence[Calibrated], out: str | Path | None, recordings: Recordings, *, apart: bool
+) -> tuple[Path, ...]:
     """Files of every group, in a folder of its own if they are to be `apart`."""
     if out is None:
         return ()
     files: list[Path] = []
+    made_from = {"recordings": recordings.made_from()}
     for calibrated in found:
         own = Path(out) / Path(calibrated.trained.names[0]).stem if apart else Path(out)
-        files += write_calibrated(own, calibrated)
+        files += write_calibrated(own, calibrated, made_from)
     return tuple(files)

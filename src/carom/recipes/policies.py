@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from carom.core.artefacts import SEAL, read_json
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
 from carom.engines import MujocoSimulator
@@ -19,7 +19,7 @@ from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
 from carom.hybrid.draws import draws_of
-from carom.hybrid.model import ENGINES, FOLDER, load_hybrid
+from carom.hybrid.model import ENGINES, FOLDER, HEADER, load_hybrid
 from carom.reality import ALL_SETTINGS, Reality, standin
 from carom.reality.standin import StandIn
 from carom.recordings import end_pose, read
@@ -77,11 +77,9 @@ def training_engines(options: EngineOptions, *, seed: int, threads: int) -> tupl
             )
         own = MujocoSimulator(builtin(SHAPE), threads=threads) if threads else None  # None: as many as there is use for
         return own, {"simulator": engine}
-    hybrid, digest = load_hybrid(model), sha256()
-    for path in sorted(path for path in (model / FOLDER).rglob("*") if path.is_file()):
-        digest.update(path.read_bytes())
+    hybrid = load_hybrid(model)
     made_by = {"simulator": engine, "randomise": options.randomise, "folder": str(model)}
-    made_by["digest"] = digest.hexdigest()[:12]
+    made_by["digest"] = read_json(model / FOLDER / HEADER)[SEAL]  # the header has the checksums of all of it
     if options.randomise:
         return draws_of(hybrid, DRAWS, engine=engine, seed=seed, threads=threads), made_by
     return hybrid.simulator(engine, threads=threads), made_by

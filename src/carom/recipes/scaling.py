@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from carom.core.errors import CaromError, unknown_name
+from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.recipes.result import PrintedTable, Result, table_of
 from carom.scale import Scaled, Variation, augment, calibration, cubes, dropped, recorded, toss
@@ -69,15 +70,28 @@ def scale(
     With `rotate`, recordings of that folder are rotated about the vertical and nothing is simulated (the papers' DA
     baseline). After a kill the same call goes on where it stopped.
     """
-    options = options or ScaleOptions()
+    with locked(Path(out)):
+        return _scale(Path(out), scene, options or ScaleOptions(), rotate, count, seed, threads, progress)
+
+
+def _scale(
+    out: Path,
+    scene: str | Path | None,
+    options: ScaleOptions,
+    rotate: str | Path | None,
+    count: int,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> ScaleResult:
     if rotate is not None:
         _refuse_with_augment(options, scene, threads)
-        return ScaleResult(augment(Path(rotate), Path(out), count=count, seed=seed, progress=progress))
+        return ScaleResult(augment(Path(rotate), out, count=count, seed=seed, progress=progress))
     given = {name: getattr(options, name) for name in ("size", "aspect", "mass")}
     made = simulate(
         _source(None if scene is None else str(scene), options),
         calibration(options.params, spread=options.spread),
-        Path(out),
+        out,
         count=count,
         variation=Variation(**{name: value for name, value in given.items() if value is not None}),
         seed=seed,

@@ -139,7 +139,7 @@ def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None
     return every[np.sort(order[:fit])], every[np.sort(rest)] if len(rest) else None
 
 
-def write_calibrated(out: Path, calibrated: Calibrated) -> list[Path]:
+def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None) -> list[Path]:
     """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder."""
     from carom.report.identified import identified_page
 
@@ -154,7 +154,7 @@ def write_calibrated(out: Path, calibrated: Calibrated) -> list[Path]:
     before = as_it_comes(shown)
     after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
     page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
-    return [calibrated.identification.write(out), xml, page]
+    return [calibrated.identification.write(out, made_from=made_from), xml, page]
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from carom.core.artefacts import made_from
 from carom.core.rotations import unwrapped_yaw
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array, rotate
@@ -122,3 +123,8 @@ class Recordings:
 
     def __len__(self) -> int:
         return len(self.trajectories)
+
+    def made_from(self) -> dict[str, str]:
+        """Name and SHA-256 of the folder's files, for the header of what is made from them."""
+        files = {self.path, *self.path.glob("recordings.yaml"), *(t.path for t in self.trajectories)}
+        return made_from(self.path, [path for path in files if path.is_file()])

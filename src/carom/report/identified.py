@@ -173,6 +173,6 @@ def _facts(identification: Identification) -> Table:
         ("rollouts simulated", f"{identification.evaluations}, of which {identification.failures} failed"),
         ("time", f"{identification.seconds:.1f} s"),
         ("method and seed", f"{identification.method}, {identification.seed}"),
-        ("versions", ", ".join(f"{k} {v}" for k, v in identification.to_dict()["versions"].items())),
+        ("versions", ", ".join(f"{k} {v}" for k, v in identification.to_dict()["made_with"].items())),
     ]
     return Table("How it was made", ("what", "value"), tuple(rows))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ class Recorded(Source):
     """The bodies of a recordings folder, started around where and how they were recorded."""
 
     parts: tuple[Group, ...] = ()
+    recordings: Mapping[str, str] = field(default_factory=dict)  #: name and SHA-256
     skipped: tuple[tuple[str, str], ...] = ()  #: recordings that cannot be started from, and why
 
     def draw(self, make: Maker, rng: np.random.Generator) -> Draw:
@@ -82,6 +84,10 @@ class Recorded(Source):
             if not self.planar:
                 position[b, 2] = below(body, matrices(quaternion[b])) + max(clearance, 0.0)
         return Draw(bodies, position, quaternion, velocity, spin, part.motions.names[row])
+
+    def made_from(self) -> dict[str, Any]:
+        """The recordings."""
+        return {"recordings": dict(self.recordings)}
 
     def notes(self) -> tuple[str, ...]:
         """Recordings that were left out, and why."""
@@ -141,6 +147,7 @@ def recorded(folder: Path, *, rate: float | None = None, duration: float | None 
         planar=scenes[0].planar,
         parts=tuple(parts),
         skipped=tuple(skipped),
+        recordings=recordings.made_from(),
     )
 
 

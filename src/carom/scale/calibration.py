@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from carom.core.artefacts import made_from
 from carom.core.errors import CaromError, unknown_name
-from carom.identify.result import Estimate, read
+from carom.identify.result import FILE, Estimate, read
 from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
 from carom.state import Array
 
@@ -23,6 +25,7 @@ class Calibration:
     interval: tuple[tuple[float, float], ...]  #: 90 %; equal ends where it stays at its value
     source: str  #: "defaults", or how they were identified
     spread: bool = False
+    made_from: Mapping[str, Any] = field(default_factory=dict)  #: the file of parameters and its SHA-256
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +72,9 @@ def calibration(path: Path | None, *, spread: bool = False) -> Calibration:
     if spread and all(low == high for low, high in interval):
         raise CaromError(f"{path}: none of its parameters has an interval to draw from; leave out --spread")
     source = f"{found.method}: {found.scene}"
-    return Calibration(parameters, tuple(e.value for e in found.estimates), interval, source, spread)
+    values = tuple(e.value for e in found.estimates)
+    file = path / FILE if path.is_dir() else path
+    return Calibration(parameters, values, interval, source, spread, {"parameters": made_from(file, [file])})
 
 
 def _refuse(path: Path, estimate: Estimate) -> None:

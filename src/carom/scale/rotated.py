@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +41,8 @@ class Piece:
 def augment(folder: Path, out: Path, *, count: int = 3000, seed: int = 0, progress: Progress | None = None) -> Scaled:
     """Write `count` recorded trajectories, each rotated about the vertical: gravity and contact stay as they are."""
     start = perf_counter()
-    pieces, skipped = pieces_of(read(folder))
+    recordings = read(folder)
+    pieces, skipped = pieces_of(recordings)
     header = {
         "made_by": {"command": "scale --augment", "how": "recordings, rotated about the vertical by random angles"},
         "scene": folder.resolve().name,
@@ -51,10 +51,11 @@ def augment(folder: Path, out: Path, *, count: int = 3000, seed: int = 0, progre
         "units": UNITS,
         "parameters": {"source": "none: measured, not simulated", "drawn": "", "values": {}},
         "ranges": {"angle_rad": [0.0, 2 * np.pi]},
-        "recordings": {"count": len(pieces), "sha256": _digest(pieces)},
+        "recordings": {"count": len(pieces)},
         "meshes": meshes_of([body for piece in pieces for body in piece.bodies]),
         "columns": COLUMNS,
-        "versions": versions(MADE_WITH),
+        "made_from": {"recordings": recordings.made_from()},
+        "made_with": versions(MADE_WITH),
     }
 
     def make(shard: int, indices: range) -> Sequence[Row]:
@@ -64,13 +65,6 @@ def augment(folder: Path, out: Path, *, count: int = 3000, seed: int = 0, progre
     made = write_shards(out, count, header, make, progress=report)
     notes = tuple(f"{name} was left out: {why}" for name, why in skipped)
     return Scaled(out, made, perf_counter() - start, 0.0, notes)
-
-
-def _digest(pieces: Sequence[Piece]) -> str:
-    found = hashlib.sha256()
-    for piece in pieces:
-        found.update(piece.position.tobytes() + piece.quaternion.tobytes())
-    return found.hexdigest()
 
 
 def _rotated(piece: Piece, index: int, seed: int) -> Row:

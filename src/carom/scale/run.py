@@ -70,7 +70,7 @@ def scale(
     variation = variation or Variation()
     _refuse_mixtures(source, calibration)
     start, shards = perf_counter(), _Shards(source, calibration, variation, seed, threads)
-    header = _header(source, calibration, variation, seed)
+    header = _header(source, calibration, variation, seed, {**source.made_from(), **calibration.made_from})
     report = None if progress is None else lambda done, total: progress("simulate trajectories", done, total)
     made = write_shards(out, count, header, shards.make, progress=report)
     return Scaled(out, made, perf_counter() - start, shards.engine_seconds, source.notes())
@@ -89,7 +89,9 @@ def _refuse_mixtures(source: Source, calibration: Calibration) -> None:
         )
 
 
-def _header(source: Source, calibration: Calibration, variation: Variation, seed: int) -> dict[str, Any]:
+def _header(
+    source: Source, calibration: Calibration, variation: Variation, seed: int, made_from: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "made_by": {"command": "scale", "how": "simulated in MuJoCo with these parameters"},
         "scene": source.name,
@@ -113,7 +115,8 @@ def _header(source: Source, calibration: Calibration, variation: Variation, seed
         ],
         "meshes": meshes_of(source.templates),
         "columns": COLUMNS,
-        "versions": versions(MADE_WITH),
+        "made_from": made_from,
+        "made_with": versions(MADE_WITH),
     }
 
 

@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import Field
 
 from carom.core import artefacts
-from carom.core.artefacts import UNITS, refuse_other_settings, write_header
+from carom.core.artefacts import UNITS, Header, Keys, refuse_earlier, refuse_other_settings
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
-from carom.core.shards import Shards
+from carom.core.shards import HEADER, Shards
 from carom.core.work import make_pieces
 from carom.scenes.shapes import Body
 from carom.state import Array
 
 FORMAT = "carom-trajectories/1"
-HEADER = "header.json"
+EARLIER = "header.json"  #: the header's name in earlier versions
+FREE = ("made_from.recordings.name", "made_from.parameters.name")  #: folders and files may be moved meanwhile
 SHARD = 250  #: trajectories in a file: a kill loses at most these
 STATUSES = ("ok", "failed", "away", "overlap")
 MADE_WITH = ("mujoco", "numpy", "pyarrow")  #: packages that the data depend on
@@ -69,6 +71,58 @@ COLUMNS = {
     "position": "[T, B, 3] of the bodies' frames [m]",
     "quaternion": "[T, B, 4] w-first, world from body",
 }
+
+
+class ParameterKeys(Keys):
+    """What a header says of a parameter."""
+
+    value: float
+    unit: str
+    interval: tuple[float, float]
+
+
+class ParametersKeys(Keys):
+    """What a header says of all parameters."""
+
+    source: str
+    drawn: str
+    values: dict[str, ParameterKeys]
+
+
+class HowKeys(Keys):
+    """By which command, and how, trajectories were made."""
+
+    command: str
+    how: str
+
+
+class MeshKeys(Keys):
+    """A mesh: vertices [V, 3] [m] and triangles [F, 3]."""
+
+    vertices: list[tuple[float, float, float]]
+    faces: list[tuple[int, int, int]]
+
+
+class TrajectoriesHeader(Header):
+    """The header of trajectories; what follows the columns is there if they were simulated."""
+
+    count: int = Field(gt=0)
+    shard: int = Field(gt=0)
+    made_by: HowKeys
+    scene: str
+    seed: int
+    period: float = Field(gt=0, allow_inf_nan=False)
+    units: dict[str, str]
+    parameters: ParametersKeys
+    ranges: dict[str, Any]
+    meshes: dict[str, MeshKeys]
+    columns: dict[str, str]
+    samples: int = 0
+    gravity: float = 0.0
+    ground_height: float = 0.0
+    planar: bool = False
+    bodies: list[dict[str, Any]] = Field(default_factory=list)
+    recordings: dict[str, Any] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +191,7 @@ def _flat(values: Any) -> Array:
 
 def shards_of(folder: Path, header: Mapping[str, Any]) -> Shards:
     """The files of a folder of trajectories with this header."""
-    return Shards(folder, "trajectories", header["count"], header["shard"])
+    return Shards(folder, "trajectories", header["count"], header["shard"], header, dict(header.get("files", {})))
 
 
 def write_shards(
@@ -157,8 +211,8 @@ def write_shards(
     if folder.exists() and not folder.is_dir():
         raise CaromError(f"--out {folder}: expected a folder, or a name for a new one; that is a file")
     whole = {"format": FORMAT, "count": count, "shard": SHARD, **header}
-    _write_header(folder, whole)
-    store, made = shards_of(folder, whole), 0
+    store, made = shards_of(folder, {**whole, "files": _files_there(folder, whole)}), 0
+    store.begin()
 
     def table(shard: int) -> pa.Table:
         nonlocal made
@@ -170,30 +224,33 @@ def write_shards(
     return made
 
 
-def _write_header(folder: Path, header: Mapping[str, Any]) -> None:
-    """Write how the data are made, or refuse to mix them with data made otherwise."""
+def _files_there(folder: Path, header: Mapping[str, Any]) -> dict[str, str]:
+    """Shards that are there already, with their checksums; raises if they were made otherwise than `header` says."""
     path = folder / HEADER
+    folder.mkdir(parents=True, exist_ok=True)
+    refuse_earlier(folder / EARLIER, again="carom scale, in a new folder,")
     if path.exists():
         there = read_header(folder)
-        refuse_other_settings(path, header, "trajectories", free=("count",))
+        refuse_other_settings(path, header, "trajectories", free=("count", *FREE))
         if there["count"] > header["count"]:
             raise CaromError(
                 f"{folder} holds {there['count']} trajectories already; ask for as many or more, or delete it"
             )
-    elif any(folder.glob("trajectories-*.parquet")):
+        return dict(there["files"])
+    if any(folder.glob("trajectories-*.parquet")):
         raise CaromError(f"{folder} holds trajectories without their {HEADER}; choose another --out or delete them")
-    write_header(path, header)
+    return {}
 
 
 def read_header(folder: Path) -> dict[str, Any]:
     """The header of a folder of trajectories, checked for format and units."""
     path = folder / HEADER
     missing = f"{folder} holds no trajectories ({HEADER} is missing); make some with: carom scale --out {folder}"
-    header = artefacts.read_header(path, FORMAT, missing=missing, units=UNITS, error=CaromError)
-    for key, kind in (("count", int), ("shard", int), ("period", float)):
-        if not isinstance(header.get(key), kind) or not header[key] > 0:
-            raise CaromError(f"{path}: expected a positive number '{key}', got {header.get(key)}")
-    return header
+    if not path.is_file():
+        refuse_earlier(folder / EARLIER, again="carom scale, in a new folder,")
+    return artefacts.read_header(
+        path, TrajectoriesHeader, FORMAT, missing=missing, again="carom scale", units=UNITS, error=CaromError
+    )
 
 
 def read_rows(folder: Path, header: Mapping[str, Any], *, columns: list[str] | None = None) -> pa.Table:

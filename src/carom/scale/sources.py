@@ -73,6 +73,10 @@ class Source(ABC):
         """What else a user should know."""
         return ()
 
+    def made_from(self) -> dict[str, Any]:
+        """Recordings that it comes from, for the header."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class Toss(Source):

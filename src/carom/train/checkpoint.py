@@ -11,10 +11,12 @@ former checkpoint in its place.
 
 from __future__ import annotations
 
+import io
 import random
 import shutil
 import zipfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 
-from carom.core.artefacts import atomically, read_json, write_header
+from carom.core.artefacts import Header, Keys, read_header, read_payload, versions, write_header, write_payload
 from carom.core.errors import CaromError
 from carom.core.tensors import load_tensors, write_tensors
 from carom.train.models import is_jax
@@ -33,8 +35,29 @@ _TENSORS, _ARRAYS, _STATE = "tensors.safetensors", "arrays.npz", "state.json"
 _BUFFER = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 _COUNTERS = ("num_timesteps", "_episode_num", "_n_updates")
 _JAX_STATES = ("actor_state", "qf_state", "vf_state")
+FORMAT, POINTER_FORMAT = "carom-checkpoint/2", "carom-checkpoint-pointer/2"
+LIBRARIES = ("stable-baselines3", "sbx-rl", "torch", "jax", "numpy", "safetensors")
+_ANEW = "carom train, in a new folder,"
 
 Arrays = dict[str, NDArray[Any]]
+
+
+class MapKeys(Keys):
+    """A mapping as `pack` writes it."""
+
+    map: dict[str, Any]
+
+
+class StateHeader(Header):
+    """The header of a checkpoint: all of its state that is not an array."""
+
+    state: MapKeys
+
+
+class PointerHeader(Header):
+    """What names the last checkpoint."""
+
+    folder: str
 
 
 def save_checkpoint(out: Path, model: BaseAlgorithm, env: Any, extra: Mapping[str, Any]) -> None:
@@ -43,6 +66,7 @@ def save_checkpoint(out: Path, model: BaseAlgorithm, env: Any, extra: Mapping[st
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     arrays: Arrays = dict(_buffer_arrays(model))
+    files: dict[str, str] = {}
     state = {
         "counters": {name: int(getattr(model, name)) for name in _COUNTERS if hasattr(model, name)},
         "last_obs": model._last_obs,
@@ -54,11 +78,15 @@ def save_checkpoint(out: Path, model: BaseAlgorithm, env: Any, extra: Mapping[st
     if is_jax(model):
         arrays |= {f"jax/{i}": np.asarray(leaf) for i, leaf in enumerate(_jax_leaves(model)[0])}
     else:
-        write_tensors(folder / _TENSORS, _torch_tensors(model))
-    packed = pack(state, arrays)
-    atomically(folder / _ARRAYS, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
-    write_header(folder / _STATE, packed)
-    write_header(out / POINTER, {"folder": folder.name})
+        files[_TENSORS] = write_tensors(folder / _TENSORS, _torch_tensors(model))
+    packed, content = pack(state, arrays), io.BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
+    files[_ARRAYS] = write_payload(folder / _ARRAYS, content.getvalue())
+    made_with = versions(LIBRARIES)
+    write_header(folder / _STATE, {"format": FORMAT, "state": packed, "made_with": made_with, "files": files})
+    named = {"format": POINTER_FORMAT, "folder": folder.name, "made_with": made_with}
+    whole = {_STATE: sha256((folder / _STATE).read_bytes()).hexdigest()}
+    write_header(out / POINTER, {**named, "files": whole})
     drop_checkpoints(out, but=folder.name)
 
 
@@ -79,12 +107,16 @@ def load_checkpoint(out: Path, model: BaseAlgorithm, env: Any) -> dict[str, Any]
     """
     if not (out / POINTER).is_file():
         return None
-    folder = out / Path(str(read_json(out / POINTER).get("folder"))).name
+    pointer = read_header(out / POINTER, PointerHeader, POINTER_FORMAT, missing="", again=_ANEW)
+    folder = out / Path(pointer["folder"]).name
     try:
-        with np.load(folder / _ARRAYS, allow_pickle=False) as archive:
+        read_payload(folder / _STATE, pointer["files"])
+        header = read_header(folder / _STATE, StateHeader, FORMAT, missing="", again=_ANEW)
+        with np.load(io.BytesIO(read_payload(folder / _ARRAYS, header["files"])), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        state = unpack(read_json(folder / _STATE), arrays)
-        _restore(model, folder, state, arrays)
+        state = unpack(header["state"], arrays)
+        tensors = {} if is_jax(model) else load_tensors(folder / _TENSORS, header["files"])
+        _restore(model, tensors, state, arrays)
         if state["env"] is not None:
             env.restore(state["env"])
     except (CaromError, LookupError, ValueError, TypeError, OSError, RuntimeError, zipfile.BadZipFile) as error:
@@ -92,7 +124,7 @@ def load_checkpoint(out: Path, model: BaseAlgorithm, env: Any) -> dict[str, Any]
     return dict(state["extra"])
 
 
-def _restore(model: Any, folder: Path, state: dict[str, Any], arrays: Arrays) -> None:
+def _restore(model: Any, tensors: dict[str, torch.Tensor], state: dict[str, Any], arrays: Arrays) -> None:
     for name, value in state["counters"].items():
         setattr(model, name, value)
     if state["env"] is not None:  # otherwise learn() resets the environment
@@ -100,7 +132,7 @@ def _restore(model: Any, folder: Path, state: dict[str, Any], arrays: Arrays) ->
     if is_jax(model):
         _restore_jax(model, arrays)
     else:
-        _restore_torch(model, load_tensors(folder / _TENSORS))
+        _restore_torch(model, tensors)
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
         filled = len(arrays["buffer/rewards"])

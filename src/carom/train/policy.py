@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 
-from carom.core.artefacts import read_header, versions, write_header
+from carom.core.artefacts import Header, read_header, versions, write_header
 from carom.core.errors import CaromError, ModelError, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
 from carom.train.presets import ALGORITHMS
@@ -27,7 +28,20 @@ FORMAT = "carom-policy/1"
 HEADER = "policy.json"
 WEIGHTS = "policy.safetensors"
 ACTIVATIONS = ("relu", "tanh")
-_LIBRARIES = ("stable-baselines3", "sbx-rl", "gymnasium", "torch", "jax", "numpy", "mujoco")
+_LIBRARIES = ("safetensors", "stable-baselines3", "sbx-rl", "gymnasium", "torch", "jax", "numpy", "mujoco")
+
+
+class PolicyHeader(Header):
+    """The header of a policy."""
+
+    algorithm: str
+    environment: str
+    sizes: list[int] = Field(min_length=2)
+    activation: str
+    squashed: bool
+    observation: list[list[float]] = Field(min_length=2, max_length=2)
+    action: list[list[float]] = Field(min_length=2, max_length=2)
+    made_by: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -94,7 +108,7 @@ def save_policy(folder: Path, policy: Policy) -> None:
     for i, (weight, bias) in enumerate(zip(policy.weights, policy.biases, strict=True)):
         tensors[f"{i}.weight"] = torch.from_numpy(np.array(weight))
         tensors[f"{i}.bias"] = torch.from_numpy(np.array(bias))
-    write_tensors(folder / WEIGHTS, tensors)
+    digest = write_tensors(folder / WEIGHTS, tensors)
     header = {
         "format": FORMAT,
         "algorithm": policy.algorithm,
@@ -105,7 +119,9 @@ def save_policy(folder: Path, policy: Policy) -> None:
         "observation": [policy.observation_low.tolist(), policy.observation_high.tolist()],
         "action": [policy.action_low.tolist(), policy.action_high.tolist()],
         "made_by": dict(policy.made_by),
-        "versions": versions(_LIBRARIES),
+        "made_from": {k: policy.made_by[k] for k in ("simulator", "folder", "digest") if k in policy.made_by},
+        "made_with": versions(_LIBRARIES),
+        "files": {WEIGHTS: digest},
     }
     write_header(folder / HEADER, header)
 
@@ -114,7 +130,7 @@ def load_policy(folder: Path) -> Policy:
     """The policy of a folder, checked; nothing but torch and NumPy is needed to run it."""
     path = folder / HEADER
     missing = f"{folder} holds no policy ({HEADER} is missing); train one with: carom train"
-    header = read_header(path, FORMAT, missing=missing)
+    header = read_header(path, PolicyHeader, FORMAT, missing=missing, again="carom train, in a new folder,")
     try:
         sizes = [int(n) for n in header["sizes"]]
         observation, action = (np.asarray(header[k], dtype=np.float32) for k in ("observation", "action"))
@@ -126,7 +142,7 @@ def load_policy(folder: Path) -> Policy:
         raise ModelError(f"{path} is damaged: expected two sizes or more and 'squashed' true or false")
     if observation.shape != (2, sizes[0]) or action.shape != (2, sizes[-1]):
         raise ModelError(f"{path}: the bounds of observation or action do not fit the sizes {sizes}")
-    arrays = _load_layers(folder / WEIGHTS, sizes)
+    arrays = _load_layers(folder / WEIGHTS, header["files"], sizes)
     layers = range(len(sizes) - 1)
     try:
         return Policy(
@@ -144,9 +160,9 @@ def load_policy(folder: Path) -> Policy:
         raise ModelError(f"{folder}: {error}") from error
 
 
-def _load_layers(path: Path, sizes: list[int]) -> dict[str, Floats]:
+def _load_layers(path: Path, files: Mapping[str, str], sizes: list[int]) -> dict[str, Floats]:
     """Weights and biases by name; raises unless they make a network of these sizes."""
-    tensors = load_tensors(path)
+    tensors = load_tensors(path, files)
     expected: dict[str, tuple[int, ...]] = {f"{i}.weight": (b, a) for i, (a, b) in enumerate(pairwise(sizes))}
     expected |= {f"{i}.bias": (b,) for i, b in enumerate(sizes[1:])}
     got = {name: tuple(t.shape) for name, t in tensors.items()}

@@ -22,11 +22,12 @@ from stable_baselines3.common.logger import Logger, make_output_format
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from carom.core.artefacts import refuse_other_settings, write_header
+from carom.core.artefacts import Header, read_header, refuse_other_settings, versions, write_header
 from carom.core.errors import CaromError
+from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.learn.impact.training import torch_threads
-from carom.train.checkpoint import drop_checkpoints, load_checkpoint, save_checkpoint
+from carom.train.checkpoint import LIBRARIES, drop_checkpoints, load_checkpoint, save_checkpoint
 from carom.train.models import new_model, policy_of
 from carom.train.policy import HEADER, Policy, load_policy, save_policy
 from carom.train.presets import Preset, preset_of
@@ -34,8 +35,21 @@ from carom.train.presets import Preset, preset_of
 MakeEnv = Callable[[int], VecEnv]  #: makes that many environments in lock step
 
 SETTINGS = "settings.json"
+FORMAT = "carom-training/2"
 CHECKPOINTS = 20  #: in a whole training
 REPORTS = 200  #: calls of progress in a whole training
+
+
+class SettingsHeader(Header):
+    """The settings of a training, which must not change between a stop and its continuation."""
+
+    algorithm: str
+    steps: int
+    library: str
+    seed: int
+    environment: str
+    preset: Preset
+    made_by: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,7 @@ def train(
     training = training or Training()
     preset = training.chosen
     settings = {
+        "format": FORMAT,
         "algorithm": training.algo,
         "steps": training.steps,
         "library": training.library,
@@ -85,11 +100,18 @@ def train(
         "environment": environment,
         "preset": {**asdict(preset), "layers": list(preset.layers)},
         "made_by": dict(made_by or {}),
+        "made_with": versions(LIBRARIES),
     }
-    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        return _train(make_env, out, settings, preset, progress or silent)
+
+
+def _train(make_env: MakeEnv, out: Path, settings: Mapping[str, Any], preset: Preset, progress: Progress) -> Policy:
     if (out / HEADER).is_file() and not (out / SETTINGS).is_file():
         raise CaromError(f"{out} holds a policy that was not trained there; choose another folder")
     refuse_other_settings(out / SETTINGS, settings, "a training", free=("made_by.folder",))
+    if (out / SETTINGS).is_file():
+        read_header(out / SETTINGS, SettingsHeader, FORMAT, missing="", again="carom train, in a new folder,")
     if (out / HEADER).is_file():
         drop_checkpoints(out)  # a kill may have left them
         return load_policy(out)
@@ -98,7 +120,7 @@ def train(
         if env.num_envs != preset.envs:
             raise CaromError(f"make_env: expected {preset.envs} environments, got {env.num_envs}")
         with torch_threads(1):
-            policy = _run(env, out, settings, preset, progress or silent)
+            policy = _run(env, out, settings, preset, progress)
     finally:
         env.close()
     save_policy(out, policy)

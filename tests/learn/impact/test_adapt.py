@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sealed import reseal
 
 from carom.compare.metrics import coverage, relative_error, summary
 from carom.core.errors import CaromError, ModelError
@@ -213,12 +214,16 @@ def test_damaged_or_foreign_models_are_refused(base, impacts, tmp_path):
     save_model(folder, adapt([base], impacts[np.arange(10)]), made_by={})
     header = (folder / "model.json").read_text()
     (folder / "model.json").write_text(header.replace('"length": "m"', '"length": "mm"'))
+    with pytest.raises(ModelError, match="is damaged or was edited"):
+        load_model(folder)
+    reseal(folder / "model.json")
     with pytest.raises(ModelError, match="expected units"):
         load_model(folder)
     (folder / "model.json").write_text(header.replace("carom-impact-model/2", "carom-impact-model/9"))
     with pytest.raises(ModelError, match="expected format carom-impact-model/2, got carom-impact-model/9"):
         load_model(folder)
     (folder / "model.json").write_text(header.replace('"weighed"', '"mixture"'))
+    reseal(folder / "model.json")
     with pytest.raises(ModelError, match="corrected by another version of Carom"):
         load_model(folder)
     (folder / "model.json").write_text(header)

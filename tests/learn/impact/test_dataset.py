@@ -36,7 +36,7 @@ def digests(folder: Path) -> dict[str, str]:
 def test_a_deleted_shard_comes_back_with_the_same_bytes(teacher: str, tmp_path: Path) -> None:
     whole = generate(SQUARE, teacher, 150, tmp_path, threads=1)
     before = digests(tmp_path)
-    assert sorted(before) == ["dataset.json", *(f"impacts-{i:05d}.parquet" for i in range(3))]
+    assert sorted(before) == ["_header.json", *(f"impacts-{i:05d}.parquet" for i in range(3))]
     (tmp_path / "impacts-00001.parquet").unlink()
     again = generate(SQUARE, teacher, 150, tmp_path, threads=1)
     assert digests(tmp_path) == before

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from sealed import reseal
 
 from carom.core.errors import ModelError
 from carom.engines.contact_frames import contact_frames
@@ -19,7 +20,7 @@ from carom.learn.impact.base_files import load_bases, save_bases
 from carom.learn.impact.dataset import simulated
 from carom.learn.impact.features import feature_names, mirror_signs
 from carom.learn.impact.sample import sample_strikes
-from carom.learn.impact.shipped import HEADER, NETWORKS, _checksum, load_any, shipped_bases
+from carom.learn.impact.shipped import HEADER, NETWORKS, load_any, shipped_bases
 from carom.learn.impact.shipped.make import Plan, make_any
 from carom.learn.impact.training import relative_errors
 from carom.learn.impact.variety import random_scene
@@ -111,7 +112,7 @@ def test_another_file_than_the_header_was_written_for_is_refused(copy: Path) -> 
     tensors = load_file(copy / NETWORKS)
     tensors["mujoco.round.head.bias"] += 1
     save_file(tensors, copy / NETWORKS)
-    with pytest.raises(ModelError, match=r"is not the file that header\.json was written for: install Carom again"):
+    with pytest.raises(ModelError, match=r"networks.safetensors is damaged: it is not the file"):
         load_any(copy)
 
 
@@ -126,8 +127,7 @@ def test_a_damaged_file_is_refused_by_name(copy: Path, damage: str) -> None:
     if damage == "missing":
         (copy / NETWORKS).unlink()
     else:
-        header = json.loads((copy / HEADER).read_text())
-        (copy / HEADER).write_text(json.dumps(header | {"sha256": _checksum(copy / NETWORKS)}))
+        reseal(copy / HEADER)
     words = {"nan": "not finite", "shape": "does not fit", "cut": "is damaged", "missing": "is missing"}
     with pytest.raises(ModelError, match=words[damage]):
         load_any(copy)

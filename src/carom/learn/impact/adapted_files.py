@@ -12,7 +12,7 @@ import torch
 from carom.core.errors import ModelError
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.adapted_model import AdaptedModel, Explanation
-from carom.learn.impact.base_files import load_bases, read_header, save_bases
+from carom.learn.impact.base_files import Correction, load_bases, read_header, save_bases
 from carom.learn.impact.hypotheses import Hypothesis, hypotheses_for
 from carom.learn.impact.members import Members, Teacher
 from carom.learn.impact.paper import TunedModel
@@ -24,20 +24,27 @@ KIND = "weighed"  #: of correction that this version makes by default
 _STRIKES = ("target_pose", "target_velocity", "striker_pose", "striker_velocity", "posture")
 
 
-def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mapping[str, Any]) -> None:
+def save_model(
+    folder: Path,
+    model: AdaptedModel | TunedModel,
+    *,
+    made_by: Mapping[str, Any],
+    made_from: Mapping[str, Any] | None = None,
+) -> None:
     """Write a corrected model; the header is written last, so a folder with one is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(model, TunedModel):
-        write_tensors(folder / CORRECTION, {"values": torch.as_tensor(model.values)})
-        save_bases(folder, [model.base], made_by=made_by, extra={"correction": {"kind": "paper"}})
+        files = {CORRECTION: write_tensors(folder / CORRECTION, {"values": torch.as_tensor(model.values)})}
+        correction = Correction({"kind": "paper"}, files)
+        save_bases(folder, [model.base], made_by=made_by, made_from=made_from, correction=correction)
         return
     tensors = {f"train.{name}": torch.as_tensor(getattr(model.train.strikes, name)) for name in _STRIKES}
     tensors |= {f"train.{name}": torch.as_tensor(getattr(model.train, name)) for name in ("post", "post_std")}
     for e in model.explanations:
         for field in ("values", "weights"):
             tensors[f"{e.base.teacher}.members.{field}"] = torch.as_tensor(getattr(e.members, field))
-    write_tensors(folder / CORRECTION, tensors)
-    correction = {
+    files = {CORRECTION: write_tensors(folder / CORRECTION, tensors)}
+    keys = {
         "kind": KIND,
         "teachers": {e.base.teacher: {"sharpness": e.members.sharpness} for e in model.explanations},
         "hypotheses": [
@@ -48,7 +55,7 @@ def save_model(folder: Path, model: AdaptedModel | TunedModel, *, made_by: Mappi
         "names": list(model.train.names),
         "odd": list(model.odd),
     }
-    save_bases(folder, model.bases, made_by=made_by, extra={"correction": correction})
+    save_bases(folder, model.bases, made_by=made_by, made_from=made_from, correction=Correction(keys, files))
 
 
 def load_model(folder: Path) -> AdaptedModel | TunedModel:
@@ -60,7 +67,7 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
             f"{folder} holds a base model, not yet corrected; run: carom adapt {folder} RECORDINGS --out DIR"
         )
     bases = load_bases(folder)
-    tensors = {k: v.double().numpy() for k, v in load_tensors(folder / CORRECTION).items()}
+    tensors = {k: v.double().numpy() for k, v in load_tensors(folder / CORRECTION, header["files"]).items()}
     try:
         if correction["kind"] == "paper":
             return TunedModel(bases[0], tensors["values"])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from carom.core import artefacts
-from carom.core.artefacts import UNITS, versions, write_header
+from carom.core.artefacts import UNITS, Header, Keys, versions, write_header
 from carom.core.errors import CaromError, ModelError
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.base_model import BaseModel, Preset, new_network
@@ -20,15 +22,77 @@ FORMAT = "carom-impact-model/2"
 HEADER = "model.json"
 
 
+class BaseKeys(Keys):
+    """What a header says of a base model."""
+
+    file: str
+    teacher: str
+    preset: Preset
+    parameters: list[str]
+    held_out: dict[str, float]
+    curve: list[tuple[int, float, float]]
+    ranges: Ranges | None
+
+
+class TeacherKeys(Keys):
+    """What a header says of a teacher's members."""
+
+    sharpness: float
+
+
+class HypothesisKeys(Keys):
+    """What a header says of a hypothesis."""
+
+    teacher: str
+    correction: str
+    weight: float
+    words: str
+
+
+class CorrectionKeys(Keys):
+    """What recordings added to base models; all but the kind is missing in that of the paper."""
+
+    kind: str
+    teachers: dict[str, TeacherKeys] = Field(default_factory=dict)
+    hypotheses: list[HypothesisKeys] = Field(default_factory=list)
+    stretch: float = 1.0
+    names: list[str] = Field(default_factory=list)
+    odd: list[str] = Field(default_factory=list)
+
+
+class ModelHeader(Header):
+    """The header of base models, or of a corrected model."""
+
+    units: dict[str, str]
+    scene: dict[str, Any]
+    bases: list[BaseKeys]
+    made_by: dict[str, Any]
+    correction: CorrectionKeys | None = None
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What recordings added to base models, as it is kept."""
+
+    keys: Mapping[str, Any]  #: for the header
+    files: Mapping[str, str]  #: SHA-256 of the files that were written for it, by name
+
+
 def save_bases(
-    folder: Path, bases: Sequence[BaseModel], *, made_by: Mapping[str, Any], extra: Mapping[str, Any] | None = None
+    folder: Path,
+    bases: Sequence[BaseModel],
+    *,
+    made_by: Mapping[str, Any],
+    made_from: Mapping[str, Any] | None = None,
+    correction: Correction | None = None,
 ) -> None:
     """Write base models of one scene into a folder: networks first, the header last."""
     folder.mkdir(parents=True, exist_ok=True)
-    entries = []
+    entries: list[dict[str, Any]] = []
+    digests: dict[str, str] = {}
     for base in bases:
         name = f"{base.teacher}-{base.preset.name}.safetensors"
-        write_tensors(folder / name, dict(base.network.state_dict()))
+        digests[name] = write_tensors(folder / name, dict(base.network.state_dict()))
         entries.append(
             {
                 "file": name,
@@ -40,22 +104,26 @@ def save_bases(
                 "ranges": None if base.ranges is None else asdict(base.ranges),
             }
         )
-    header = {
+    header: dict[str, Any] = {
         "format": FORMAT,
         "units": UNITS,
         "scene": scene_to_dict(bases[0].scene),
         "bases": entries,
         "made_by": dict(made_by),
-        "versions": versions(("mujoco", "torch", "numpy")),
-        **(extra or {}),
+        "made_from": dict(made_from or {}),
+        "made_with": versions(("mujoco", "torch", "numpy", "safetensors")),
+        "files": digests,
     }
+    if correction is not None:
+        header |= {"correction": dict(correction.keys), "files": {**digests, **correction.files}}
     write_header(folder / HEADER, header)
 
 
 def read_header(folder: Path) -> dict[str, Any]:
     """The header of a model folder, checked for format and units."""
     missing = f"{folder} holds no impact model ({HEADER} is missing); make one with: carom distill SCENE --out {folder}"
-    return artefacts.read_header(folder / HEADER, FORMAT, missing=missing, units=UNITS)
+    again = "carom distill, or carom adapt,"
+    return artefacts.read_header(folder / HEADER, ModelHeader, FORMAT, missing=missing, again=again, units=UNITS)
 
 
 def load_bases(folder: Path) -> tuple[BaseModel, ...]:
@@ -78,7 +146,7 @@ def load_bases(folder: Path) -> tuple[BaseModel, ...]:
                 f"{folder / HEADER}: parameters {entry.get('parameters')} are not those of the scene, {expected}"
             )
         network = new_network(scene, teacher, preset)
-        network = with_weights(network, load_tensors(folder / file), folder / file)
+        network = with_weights(network, load_tensors(folder / file, header["files"]), folder / file)
         curve = tuple((int(a), float(b), float(c)) for a, b, c in entry.get("curve", ()))
         ranges = None if entry.get("ranges") is None else Ranges.of(entry["ranges"], folder / HEADER)
         bases.append(BaseModel(scene, teacher, preset, network, dict(entry.get("held_out", {})), curve, ranges))

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from carom.core.artefacts import refuse_other_settings, write_header
+from carom.core.artefacts import Header, read_header, refuse_earlier, refuse_other_settings, versions
+from carom.core.errors import CaromError
 from carom.core.progress import Steps
-from carom.core.shards import Shards
+from carom.core.shards import HEADER, Shards
 from carom.core.work import make_pieces
 from carom.engines.compliant import simulate
 from carom.engines.contact_frames import contact_frames, to_world
@@ -25,9 +26,21 @@ from carom.state import Array, Strikes
 
 SHARD = 4096  #: impacts in a file: a kill loses at most these
 FORMAT = "carom-impacts/1"
-HEADER = "dataset.json"
+EARLIER = "dataset.json"  #: the header's name in earlier versions
 _STRIKE = ("striker_x", "striker_y", "striker_yaw", "striker_vx", "striker_vy")
 _POST = ("post_vx", "post_vy", "post_wz")
+
+
+class ImpactsHeader(Header):
+    """The header of simulated impacts."""
+
+    teacher: str
+    seed: int
+    shard: int
+    scene: dict[str, Any]
+    ranges: dict[str, Any]
+    bounds: dict[str, tuple[float, float]]
+    units: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -64,10 +77,16 @@ def generate(
     """
     shard = shard or SHARD
     folder.mkdir(parents=True, exist_ok=True)
-    header = _header(scene, teacher, seed)
-    refuse_other_settings(folder / HEADER, header, "impacts")
-    write_header(folder / HEADER, header)
-    store = Shards(folder, "impacts", -(-count // shard) * shard, shard)  # all shards are full; the rest is cut off
+    header = {**_header(scene, teacher, seed), "shard": shard}
+    refuse_earlier(folder / EARLIER, again="carom distill, in a new folder,")
+    files: dict[str, str] = {}
+    if (folder / HEADER).exists():
+        refuse_other_settings(folder / HEADER, header, "impacts")
+        again = "carom distill, in a new folder,"
+        files = read_header(folder / HEADER, ImpactsHeader, FORMAT, missing="", again=again, error=CaromError)["files"]
+    whole = -(-count // shard) * shard  # all shards are full; the rest is cut off
+    store = Shards(folder, "impacts", whole, shard, header, files)
+    store.begin()
     simulation = _Simulation(scene, teacher, seed, shard, threads)
     report = None if progress is None else lambda done, _: progress(min(done * shard, count), count)
     made = make_pieces(store.keys, store, simulation.shard, progress=report)
@@ -149,4 +168,6 @@ def _header(scene: StrikeScene, teacher: str, seed: int) -> dict[str, Any]:
         },
         "bounds": {p.name: [p.low, p.high] for p in scene.parameters(teacher)},
         "units": {"length": "m", "angle": "rad", "time": "s"},
+        "made_from": {"scene": scene.name},
+        "made_with": versions(("mujoco", "numpy", "pyarrow")),
     }

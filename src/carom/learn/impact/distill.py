@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from carom.core.artefacts import SEAL, read_json
 from carom.core.errors import CaromError, unknown_name
-from carom.core.progress import Progress
+from carom.core.locks import locked
+from carom.core.progress import Progress, silent
+from carom.core.shards import HEADER
 from carom.learn.impact.base_files import save_bases
 from carom.learn.impact.base_model import PRESETS, BaseModel
 from carom.learn.impact.dataset import generate
@@ -57,7 +60,20 @@ def distill(
         raise CaromError(f"--steps: expected 1 or more, got {training.steps}")
     if training.preset not in PRESETS:
         raise CaromError(unknown_name("preset", training.preset, PRESETS))
-    report = progress or (lambda what, done, total: None)
+    with locked(out):
+        return _distill(scene, out, samples, teachers, training, seed, threads, progress or silent)
+
+
+def _distill(
+    scene: StrikeScene,
+    out: Path,
+    samples: int,
+    teachers: Sequence[str],
+    training: DistillOptions,
+    seed: int,
+    threads: int,
+    report: Progress,
+) -> Distilled:
     bases, facts = [], []
     for teacher in teachers:
         data = generate(
@@ -86,5 +102,6 @@ def distill(
         fact |= {"simulate_seconds": data.seconds, "train_seconds": perf_counter() - start}
         facts.append(fact | {f"held_out_{k}": v for k, v in base.held_out.items()})
     made_by = {"command": "distill", "samples": samples, "seed": seed, "facts": facts}
-    save_bases(out, bases, made_by=made_by)
+    data_sets = {teacher: read_json(out / "data" / teacher / HEADER)[SEAL] for teacher in teachers}
+    save_bases(out, bases, made_by=made_by, made_from={"scene": scene.name, "data": data_sets})
     return Distilled(tuple(bases), tuple(facts))

@@ -6,7 +6,6 @@ made, `networks.safetensors` holds the weights. A new shape needs no training of
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -14,9 +13,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from carom.core.artefacts import UNITS, read_header, versions, write_header
+from carom.core.artefacts import UNITS, Header, Keys, read_header, versions, write_header
 from carom.core.errors import ModelError
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.base_model import BaseModel, Preset
@@ -29,8 +26,28 @@ from carom.scenes.strike import DISTILLED, StrikeScene
 
 FORMAT = "carom-any-base/1"
 HEADER, NETWORKS = "header.json", "networks.safetensors"
+MAKER = "python -m carom.learn.impact.shipped, or install Carom,"
 TRIED = 512  #: simulated impacts of a scene that base models are tried on
 STRIKERS = {False: "round", True: "flat"}
+
+
+class NetworkKeys(Keys):
+    """What the header says of one network."""
+
+    teacher: str
+    striker: str
+    inputs: list[str]
+    held_out: dict[str, float]
+
+
+class AnyHeader(Header):
+    """The header of base models for any scene."""
+
+    units: dict[str, str]
+    preset: Preset
+    ranges: Ranges
+    networks: list[NetworkKeys]
+    made_by: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -78,11 +95,10 @@ def save_any(folder: Path, bases: list[AnyBase], *, made_by: Mapping[str, Any]) 
         for name, tensor in base.network.state_dict().items()
     }
     folder.mkdir(parents=True, exist_ok=True)
-    write_tensors(folder / NETWORKS, tensors)
+    digest = write_tensors(folder / NETWORKS, tensors)
     header = {
         "format": FORMAT,
         "units": UNITS,
-        "sha256": _checksum(folder / NETWORKS),
         "preset": asdict(bases[0].preset),
         "ranges": asdict(bases[0].ranges),
         "networks": [
@@ -95,7 +111,8 @@ def save_any(folder: Path, bases: list[AnyBase], *, made_by: Mapping[str, Any]) 
             for base in bases
         ],
         "made_by": dict(made_by),
-        "versions": versions(("mujoco", "torch", "numpy")),
+        "made_with": versions(("mujoco", "torch", "numpy")),
+        "files": {NETWORKS: digest},
     }
     write_header(folder / HEADER, header)
 
@@ -105,10 +122,8 @@ def load_any(folder: Path) -> Mapping[tuple[str, bool], AnyBase]:
     """Base models for any scene, by teacher and whether the striker is flat; raises by name if they are damaged."""
     path, again = folder / NETWORKS, "install Carom again"
     missing = f"{folder / HEADER} is missing: {again}"
-    header = read_header(folder / HEADER, FORMAT, missing=missing, units=UNITS)
-    tensors = load_tensors(path)
-    if _checksum(path) != header.get("sha256"):
-        raise ModelError(f"{path} is not the file that {HEADER} was written for: {again}")
+    header = read_header(folder / HEADER, AnyHeader, FORMAT, missing=missing, again=MAKER, units=UNITS)
+    tensors = load_tensors(path, header["files"])
     try:
         preset = Preset(**header["preset"])
         ranges = Ranges.of(header["ranges"], folder / HEADER)
@@ -120,14 +135,8 @@ def load_any(folder: Path) -> Mapping[tuple[str, bool], AnyBase]:
                 raise ModelError(f"{path}: made for other inputs, {entry['inputs']}, than {list(names)}: {again}")
             start = f"{teacher}.{STRIKERS[flat]}."
             own = {k.removeprefix(start): v.float() for k, v in tensors.items() if k.startswith(start)}
-            if not all(torch.isfinite(v).all() for v in own.values()):
-                raise ModelError(f"{path}: the network of '{teacher}' holds numbers that are not finite: {again}")
             network = with_weights(any_network(teacher, flat, preset), own, path)
             found[teacher, flat] = AnyBase(teacher, flat, preset, ranges, network, dict(entry["held_out"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ModelError(f"{folder / HEADER} is damaged: {type(error).__name__} {error}") from error
     return found
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
