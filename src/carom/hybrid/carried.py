@@ -2,9 +2,9 @@
 
 An impact model has learned with the scene's striker. A robot's arm gives way more, or less, by its own mass matrix. Of
 the learned outcome Newton's restitution and the ratio between the parts of the impulse hold for it too; how large the
-impulse is follows from the arm. The target's planar velocity changes by c = (vx, vy, wz); the arm gets minus the impulse
-of that change, at the contact, and minus its couple about the vertical. So everything below is linear in c, but for the
-kinetic energy of all joints, which is quadratic.
+impulse is follows from the arm. The target's planar velocity changes by c = (vx, vy, wz); the arm gets minus the
+impulse of that change, at the contact, and minus its couple about the vertical. So everything below is linear in c, but
+for the kinetic energy of all joints, which is quadratic.
 
 The inertia is that of MuJoCo's mass matrix, armature included. What only pushes over time is no part of an instant:
 equality constraints (a weld, a closed chain), limits of joints and tendons, friction in joints, motors, and other
@@ -151,7 +151,8 @@ def carry(touch: Touch, learned: Array, *, striker_mass: float) -> Carried:
 
 def _free_of_charge(touch: Touch, plastic: Array, rest: Array) -> float:
     """The share of `rest` that, added to the plastic impact, creates no energy and loses none."""
-    a, b = 0.5 * rest @ touch.inertia @ rest, touch.power @ rest + plastic @ touch.inertia @ rest
+    a = 0.5 * float(rest @ touch.inertia @ rest)
+    b = float(touch.power @ rest + plastic @ touch.inertia @ rest)
     c = touch.created(plastic)  # negative: a root on either side of zero
     root = float(np.sqrt(b * b - 4 * a * c))
     return -2 * c / (b + root) if b > 0 else (root - b) / (2 * a)

@@ -35,7 +35,7 @@ def absurd(scene: StrikeScene, strikes: Strikes, frames: Frames, post: Array) ->
     met = strikes.target_velocity * scale
     met[:, :2] -= strikes.striker_velocity[:, :2]
     most = 2 * np.maximum(np.linalg.norm(met, axis=1), frames.speed)
-    finite = np.isfinite(post).all(axis=1)
+    finite = np.asarray(np.isfinite(post).all(axis=1))
     change = np.where(finite[:, None], (post - strikes.target_velocity) * scale, 0.0)
     return np.asarray(~finite | (np.abs(change).max(axis=1) > FAR_BEYOND * most))
 
