@@ -45,7 +45,7 @@ def plan(
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
-    """Plan the strike that brings the target to a wanted pose; says so if no single strike can."""
+    """Plan the strike that brings the target to a wanted pose; exit code 2 if no single strike can."""
     search = recipes.SearchOptions(simulator, method, robust, budget, speed, tolerance)
     run(
         json_file,
@@ -98,7 +98,9 @@ def train(
 def rollout(
     policy: Annotated[Path, typer.Argument(help="policy folder, from `carom train`")],
     more_routes: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    on: Annotated[str, typer.Option(help="a stand-in reality (like nylon-low), or a model folder")] = "nylon-low",
+    on: Annotated[
+        str, typer.Option(help="a stand-in reality (like nylon-low), a model folder, or module:Class")
+    ] = "nylon-low",
     routes: Annotated[
         list[str] | None, typer.Option(metavar="ROUTE...", help="1, 2, 3 or files (YAML), several at once; default: 1")
     ] = None,

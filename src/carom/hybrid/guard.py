@@ -13,6 +13,8 @@ from carom.state import Array, Strikes
 
 SLACK = 0.02  #: share of the approach speed that a contact may still close with: the ground drags while bodies part
 
+FAR_BEYOND = 10.0  #: times the greatest change of velocity that energy allows: no outcome, but a broken model
+
 
 @dataclass(frozen=True)
 class Guarded:
@@ -20,6 +22,22 @@ class Guarded:
 
     post: Array  #: [N, 3] vx, vy, wz of the declared centre of mass [m/s, m/s, rad/s]
     corrected: NDArray[np.bool_]  #: [N] whether the outcome was changed
+    created: NDArray[np.bool_]  #: [N] whether it was because the outcome would have created energy
+
+
+def absurd(scene: StrikeScene, strikes: Strikes, frames: Frames, post: Array) -> NDArray[np.bool_]:
+    """Which outcomes [N] are no numbers, or so far beyond what energy allows that there is nothing to correct.
+
+    Energy is lost or kept only if the change of velocity, in the norm (vx, vy, k wz), is at most twice that with which
+    the bodies met in the same norm.
+    """
+    scale = np.array([1.0, 1.0, scene.gyration_radius])
+    met = strikes.target_velocity * scale
+    met[:, :2] -= strikes.striker_velocity[:, :2]
+    most = 2 * np.maximum(np.linalg.norm(met, axis=1), frames.speed)
+    finite = np.asarray(np.isfinite(post).all(axis=1))
+    change = np.where(finite[:, None], (post - strikes.target_velocity) * scale, 0.0)
+    return np.asarray(~finite | (np.abs(change).max(axis=1) > FAR_BEYOND * most))
 
 
 def guard(scene: StrikeScene, strikes: Strikes, frames: Frames, post: Array) -> Guarded:
@@ -63,4 +81,4 @@ def guard(scene: StrikeScene, strikes: Strikes, frames: Frames, post: Array) -> 
     c = linear(plastic) + 0.5 * product(plastic, plastic)
     part = (-b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))) / np.maximum(2 * a, 1e-12)
     change = np.where(creates[:, None], plastic + np.clip(part, 0.0, 1.0)[:, None] * rest, change)
-    return Guarded(np.where((into | creates)[:, None], before + change, post), into | creates)
+    return Guarded(np.where((into | creates)[:, None], before + change, post), into | creates, creates)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from carom.engines.contact_frames import contact_frames
 from carom.engines.slider import Slider
-from carom.hybrid.guard import guard
+from carom.hybrid.guard import absurd, guard
 from carom.learn.impact.adapted_model import ImpactModel
 from carom.learn.impact.student import Perturbed, Student
 from carom.scenes.strike import StrikeScene
@@ -35,7 +35,7 @@ class LearnedImpact:
             said = self.model.predict_in(frames)
         else:
             said = self.model.predict(strikes)
-        known = (said.known > 0) & np.isfinite(said.post).all(axis=1)
+        known = (said.known > 0) & ~absurd(self.scene, strikes, frames, said.post)
         post = np.where(known[:, None], said.post, strikes.target_velocity)
         checked = guard(self.scene, strikes, frames, post)
         return checked.post, known, checked.corrected & known

@@ -151,8 +151,9 @@ def save_hybrid(
     write_header(place / HEADER, header)
 
 
-def load_hybrid(folder: Path) -> HybridModel:
+def load_hybrid(folder: str | Path) -> HybridModel:
     """The hybrid of a corrected model's folder, checked."""
+    folder = Path(folder)
     path = folder / FOLDER / HEADER
     missing = (
         f"{folder} holds no hybrid simulator ({FOLDER}/{HEADER} is missing): make it with "

@@ -12,13 +12,14 @@ else. In MuJoCo 4.0 a contact is detected at `margin + gap` and pushes only belo
 get margin -1, so they are seen and make no force. The step in which they would touch is split where they touch. There
 the target gets its planar velocity from the model; its vertical speed, roll and pitch go on. The striker's joints get
 the reaction by the inertia that MuJoCo sees at the contact, also where the scene says "held stiffly": an arm does give
-way. A strike outside what the model has learned, or a slow push, is left to MuJoCo's own contact until they part.
+way, and by how much also decides how hard it strikes (`carried.py`). All joints together never gain energy. A strike
+outside what the model has learned, or a slow push, is left to MuJoCo's own contact until they part.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import mujoco
@@ -28,7 +29,8 @@ from carom.core.errors import CaromError
 from carom.core.rotations import pitch_and_roll
 from carom.engines.contact_frames import contact_frames
 from carom.hybrid.attach import Pair, attached
-from carom.hybrid.guard import guard
+from carom.hybrid.carried import Touch, carry, touch_of
+from carom.hybrid.guard import Guarded, absurd, guard
 from carom.learn.impact.adapted_model import ImpactModel
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
@@ -55,6 +57,8 @@ class ImpactEvent:
     pre: Array  #: [3] vx, vy, wz of the target's declared centre of mass before [m/s, m/s, rad/s]
     post: Array  #: [3] the same after; NaN if the engine answered, whose contact takes its time
     reason: str = ""  #: why the engine answered
+    impulse: Array = field(default_factory=lambda: np.full(3, np.nan))  #: [3] on the target, world; if learned [N s]
+    striker_mass: float = np.nan  #: of the arm in this posture, along the contact's normal; if learned [kg]
 
 
 @dataclass(frozen=True)
@@ -169,23 +173,34 @@ class HybridStep:
     def _meet(self, model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, contact: _Contact) -> None:
         """Give touching bodies their learned outcome, or to MuJoCo's contact."""
         time, strikes = float(data.time), _strikes(model, data, pair)
-        pre, post = strikes.target_velocity[0], np.full(3, np.nan)
-        reason = self._refusal(data, pair, contact, time)
+        pre, reason = strikes.target_velocity[0], self._refusal(data, pair, contact, time)
         if not reason:
-            prediction = self.impact_model.predict(strikes)
-            if not (prediction.known[0] and np.isfinite(prediction.post[0]).all()):
-                reason = "outside what the model has learned"
+            touch = touch_of(model, data, pair, contact.point, contact.normal)
+            said, reason = self._asked(strikes, touch)
         if reason:
             self._engine, self._apart = True, 0.0
             model.pair_margin[pair.pairs], model.pair_gap[pair.pairs] = pair.margin, pair.gap
-            self.log.append(ImpactEvent(time, contact.point, "engine", False, pre, post, reason))
+            self.log.append(ImpactEvent(time, contact.point, "engine", False, pre, np.full(3, np.nan), reason))
             return
-        allowed = guard(self.scene, strikes, contact_frames(self.scene, strikes), prediction.post)
-        impulse = _set_velocity(model, data, pair, allowed.post[0])
-        self._check_inertia(_react(model, data, pair, contact.point, impulse))
+        made = carry(touch, said.post[0] - pre, striker_mass=self.scene.striker_mass)
+        data.qvel += made.velocity
+        self._check_inertia(touch.inverse_mass)
         self._recent = [*self._recent[-1:], time]
-        corrected, post = bool(allowed.corrected[0]), allowed.post[0].copy()
-        self.log.append(ImpactEvent(time, contact.point, "learned", corrected, pre, post))
+        corrected, mass = bool(said.corrected[0]) or made.corrected, 1 / max(touch.inverse_mass, 1e-9)
+        event = ImpactEvent(time, contact.point, "learned", corrected, pre, pre + made.change, "", made.impulse, mass)
+        self.log.append(event)
+
+    def _asked(self, strikes: Strikes, touch: Touch) -> tuple[Guarded, str]:
+        """What the model says of this strike with the scene's striker, and why that is of no use; empty if it is."""
+        nothing = np.zeros(1, dtype=bool)
+        if not touch.planar:
+            return Guarded(strikes.target_velocity, nothing, nothing), "hit from above or below"
+        said, frames = self.impact_model.predict(strikes), contact_frames(self.scene, strikes)
+        if not said.known[0]:
+            return Guarded(said.post, nothing, nothing), "outside what the model has learned"
+        if absurd(self.scene, strikes, frames, said.post)[0]:
+            return Guarded(said.post, nothing, nothing), "the model's answer is no velocity that an impact gives"
+        return guard(self.scene, strikes, frames, said.post), ""
 
     def _refusal(self, data: mujoco.MjData, pair: Pair, contact: _Contact, time: float) -> str:
         """Why this is no impact that a planar model can know of; empty if it may be."""
@@ -200,12 +215,13 @@ class HybridStep:
         return ""
 
     def _check_inertia(self, inverse_mass: float) -> None:
-        """Warn, once, if the striker is not as heavy as the one that the model has learned with."""
+        """Say, once, that the striker is not as heavy as the one that the model has learned with."""
         learned = self.scene.striker_mass
         if not self._warned and self.scene.mass * abs(inverse_mass - 1 / learned) > SAME_INERTIA:
             self._warned = True
             mass = f"{1 / max(inverse_mass, 1e-9):.3g} kg at the contact, the scene's {learned:.3g} kg"
-            warnings.warn(f"the striker weighs {mass}: learned outcomes hold for the latter", stacklevel=4)
+            words = "restitution and the direction of the impulse are as learned, its size follows the former"
+            warnings.warn(f"the striker weighs {mass}: {words}", stacklevel=4)
 
 
 def _advance(model: mujoco.MjModel, data: mujoco.MjData, time: float) -> None:
@@ -244,26 +260,3 @@ def _strikes(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair) -> Strikes:
     posture = [data.xpos[pair.striker, 2], *lean, linear[2]]
     rows = (pose(pair.target), [*centre[:2], spin], pose(pair.striker), [*linear[:2], angular[2]], posture)
     return Strikes(*(np.array([row]) for row in rows))
-
-
-def _set_velocity(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, post: Array) -> Array:
-    """Give the target a planar velocity (of its declared centre of mass); returns the impulse that took [3] [N s]."""
-    rotation = data.xmat[pair.target].reshape(3, 3)
-    before, moved = _twist(model, data, pair.target)
-    angular, linear = np.array([*before[:2], post[2]]), moved.copy()
-    linear[:2] = post[:2] - np.cross(angular, rotation @ pair.com)[:2]
-    data.qvel[pair.dof : pair.dof + 3] = linear
-    data.qvel[pair.dof + 3 : pair.dof + 6] = rotation.T @ angular  # a free joint turns in its body's frame
-    mass_arm = data.xipos[pair.target] - data.xpos[pair.target]  # where the model has its mass
-    gained = linear - moved + np.cross(angular - before, mass_arm)
-    return np.asarray(model.body_subtreemass[pair.target] * gained)
-
-
-def _react(model: mujoco.MjModel, data: mujoco.MjData, pair: Pair, point: Array, impulse: Array) -> float:
-    """Push the striker with minus this impulse [3] [N s] at a point; returns its inverse mass along it [1/kg]."""
-    jacobian, change = np.zeros((3, model.nv)), np.zeros((1, model.nv))
-    mujoco.mj_jac(model, data, jacobian, None, point, pair.striker)
-    mujoco.mj_solveM(model, data, change, -(impulse @ jacobian)[None])
-    change[0, pair.dof : pair.dof + 6] = 0.0  # the target has its outcome already
-    data.qvel += change[0]
-    return float(-impulse @ (jacobian @ change[0]) / max(impulse @ impulse, 1e-18))

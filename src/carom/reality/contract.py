@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from carom.state import Array, StrikeCommands, rotate
 CORNER_MARGIN = 0.08  #: share of an edge at each of its ends where no strike is aimed
 
 
+@runtime_checkable
 class Reality(Protocol):
     """Something that can carry out strikes and be measured: a robot with motion capture, or a stand-in."""
 

@@ -1,8 +1,9 @@
-"""Pictures of a planned strike, and of what came of it."""
+"""A planned strike in numbers and pictures, and what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from carom.plan import Plan, approach
 from carom.plan.search import HORIZON
 from carom.recordings import Recordings, resting_pose
 from carom.recordings.strikes import first_strike
-from carom.report import Figure, Section
+from carom.report import Figure, Section, Table, Text
 from carom.report import moving as motion
 from carom.state import Array, rotate
 
@@ -64,3 +65,51 @@ def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings
             )
         )
     return sections
+
+
+def plan_rows(plan: Plan) -> list[list[Any]]:
+    """What a person wants to know of a plan, with units."""
+    point, velocity = plan.commands.contact_point[0], plan.commands.velocity[0]
+    rows: list[list[Any]] = [
+        ["strike at (target's frame)", f"x {1e3 * point[0]:.1f} mm, y {1e3 * point[1]:.1f} mm"],
+        [
+            "with velocity (target's frame)",
+            f"x {velocity[0]:.3f} m/s, y {velocity[1]:.3f} m/s ({np.linalg.norm(velocity):.3f} m/s)",
+        ],
+        ["wanted pose", _pose(plan.wanted)],
+        ["expected pose", _pose(plan.rest)],
+        ["expected error", f"{1e3 * plan.position_error:.1f} mm, {np.degrees(plan.yaw_error):+.1f} degrees"],
+    ]
+    rows.append(["standard deviation", _spread(plan.rest_std)])
+    rows.append(["search", f"{plan.method}: {plan.evaluations} simulated strikes in {plan.seconds:.2f} s"])
+    return rows
+
+
+def _pose(pose: Array) -> str:
+    yaw = f"yaw {pose[2]:.3f} rad" if np.isfinite(pose[2]) else "any yaw"
+    return f"x {pose[0]:.4f} m, y {pose[1]:.4f} m, {yaw}"
+
+
+def _spread(std: Array) -> str:
+    """Where a strike ends over draws of what the model leaves open."""
+    if np.isnan(std).any():
+        return "not asked for: plan with --robust, in a hybrid"
+    if np.isinf(std).any():
+        return "not known: some draws of the model miss the target or never rest"
+    return f"x {1e3 * std[0]:.1f} mm, y {1e3 * std[1]:.1f} mm, yaw {np.degrees(std[2]):.1f} degrees"
+
+
+def out_of_reach(plan: Plan) -> str:
+    """In words, that no single strike was found, and what comes nearest."""
+    x, y, yaw = plan.rest
+    return (
+        f"out of reach with one strike, as far as {plan.evaluations} tries can tell: the nearest pose is "
+        f"{x:.4f} {y:.4f} {yaw:.3f} ({1e3 * plan.position_error:.0f} mm and {abs(plan.yaw_error):.2f} rad off)"
+    )
+
+
+def plan_summary(plan: Plan) -> list[Section]:
+    """The numbers of a plan for its page, and whether its pose is out of reach."""
+    rows = tuple((str(what), str(value)) for what, value in plan_rows(plan))
+    table = Table("The strike in numbers", ("what", "value"), rows)
+    return [table] if plan.reachable else [Text("Out of reach", (f"The wanted pose is {out_of_reach(plan)}.",)), table]

@@ -18,7 +18,7 @@ from carom.hybrid.model import ENGINES, HybridModel, load_hybrid
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.export import strike_motion, write_motion
 from carom.plan.search import HORIZON, mean_and_spread
-from carom.recipes.plan_page import plan_figures
+from carom.recipes.plan_page import out_of_reach, plan_figures, plan_rows, plan_summary
 from carom.recipes.result import PrintedTable, Result
 from carom.report import write_report
 from carom.scenes.strike import StrikeScene
@@ -64,7 +64,8 @@ class PlanFiles:
 class PlanResult(Result):
     """A planned strike, the simulator that says so, and the files that were written.
 
-    A pose that is out of reach gives the nearest one (`plan.reachable` is False), and nothing is exported.
+    A pose that is out of reach gives the nearest one (`plan.reachable` is False): report and result are written, nothing is
+    exported, and the command ends with exit code 2.
     """
 
     plan: Plan
@@ -82,23 +83,12 @@ class PlanResult(Result):
 
     def notes(self) -> Sequence[str]:
         lines = [] if self.report is None else [f"report: {self.report}"]
-        if not self.plan.reachable:
-            lines.append(
-                f"out of reach with one strike, as far as {self.plan.evaluations} tries can tell: "
-                f"the nearest pose is {self._nearest} "
-                f"({1e3 * self.plan.position_error:.0f} mm and {abs(self.plan.yaw_error):.2f} rad off)"
-            )
         return [*lines, *(f"wrote {path}" for path in self.exported)]
 
     def problem(self) -> str | None:
-        if self.export is None or self.plan.reachable:
+        if self.plan.reachable:
             return None
-        return f"nothing was exported: plan for a pose within reach, for instance {self._nearest}"
-
-    @property
-    def _nearest(self) -> str:
-        x, y, yaw = self.plan.rest
-        return f"{x:.4f} {y:.4f} {yaw:.3f}"
+        return out_of_reach(self.plan) + ("; nothing was exported" if self.export is not None else "")
 
 
 def plan(
@@ -124,7 +114,7 @@ def plan(
     found = search_strike(hybrid, simulator, space, wanted, search, seed=seed, threads=threads, progress=progress)
     report, exported = files.report, tuple[Path, ...]()
     if report is not None:
-        pictures = plan_figures(found, simulator)
+        pictures = [*plan_summary(found), *plan_figures(found, simulator)]
         report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
     if files.export is not None and found.reachable:
         exported = export_plan(files.export, found, hybrid.scene, base=files.base)
@@ -190,30 +180,3 @@ def export_plan(
         settle=max(0.02, HOLD / float(np.linalg.norm(velocity))),
     )
     return write_motion(folder, way, strike=plan.to_dict(), base=base)
-
-
-def plan_rows(plan: Plan) -> list[list[Any]]:
-    """What a person wants to know of a plan, with units."""
-    point, velocity = plan.commands.contact_point[0], plan.commands.velocity[0]
-    rows: list[list[Any]] = [
-        ["strike at (target's frame)", f"x {1e3 * point[0]:.1f} mm, y {1e3 * point[1]:.1f} mm"],
-        [
-            "with velocity (target's frame)",
-            f"x {velocity[0]:.3f} m/s, y {velocity[1]:.3f} m/s ({np.linalg.norm(velocity):.3f} m/s)",
-        ],
-        ["wanted pose", _pose(plan.wanted)],
-        ["expected pose", _pose(plan.rest)],
-        ["expected error", f"{1e3 * plan.position_error:.1f} mm, {np.degrees(plan.yaw_error):+.1f} degrees"],
-    ]
-    if np.isfinite(plan.rest_std).all():
-        x, y, yaw = plan.rest_std
-        rows.append(
-            ["standard deviation", f"x {1e3 * x:.1f} mm, y {1e3 * y:.1f} mm, yaw {np.degrees(yaw):.1f} degrees"]
-        )
-    rows.append(["search", f"{plan.method}: {plan.evaluations} simulated strikes in {plan.seconds:.2f} s"])
-    return rows
-
-
-def _pose(pose: Array) -> str:
-    yaw = f"yaw {pose[2]:.3f} rad" if np.isfinite(pose[2]) else "any yaw"
-    return f"x {pose[0]:.4f} m, y {pose[1]:.4f} m, {yaw}"

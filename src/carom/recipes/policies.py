@@ -22,6 +22,7 @@ from carom.hybrid.draws import draws_of
 from carom.hybrid.model import ENGINES, FOLDER, HEADER, load_hybrid
 from carom.reality import ALL_SETTINGS, Reality, standin
 from carom.reality.standin import StandIn
+from carom.recipes.realities import own_reality
 from carom.recordings import end_pose, read
 from carom.recordings.strikes import first_strike
 from carom.scenes.strike import StrikeScene, builtin, from_bodies
@@ -147,10 +148,12 @@ def reality_strike(reality: Reality, folder: Path, *, seed: int = 0) -> Strike:
     return strike
 
 
-def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:
-    """What `--on` names: a stand-in reality, or the folder of a corrected model (its hybrid then plays reality).
+def reality_from(name: str, *, folder: Path, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:
+    """What `--on` names: a stand-in, the folder of a corrected model (its hybrid then plays reality), `module:Class`.
 
-    `seed` is for the scatter of strikes; the stand-in itself is always the same block.
+    `seed` is for the scatter of strikes; the stand-in itself is always the same block. Recordings of a user's own
+    `Reality` go into `folder`. Its attribute `scene` says what it strikes, if it has one; else it is the stand-ins'
+    block.
     """
     if name in ALL_SETTINGS:
         if threads:
@@ -161,4 +164,18 @@ def reality_from(name: str, *, seed: int = 0, threads: int = 0) -> tuple[Strike,
     if Path(name).is_dir():
         simulator = load_hybrid(Path(name)).simulator("hybrid", threads=threads)
         return engine_strike(simulator), simulator.scene
-    raise CaromError(f"--on: {unknown_name('reality', name, ALL_SETTINGS)}; or give the folder of a corrected model")
+    if is_own(name):
+        if threads:
+            raise CaromError(f"--threads is for models; {name} has no use for it")
+        own = own_reality(name)
+        scene = getattr(own, "scene", None)
+        if scene is not None and not isinstance(scene, StrikeScene):
+            raise CaromError(f"--on {name}: its scene must be a StrikeScene, got a {type(scene).__name__}")
+        return reality_strike(own, folder, seed=seed), scene or builtin(SHAPE)
+    known = unknown_name("reality", name, ALL_SETTINGS)
+    raise CaromError(f"--on: {known}; or give the folder of a corrected model, or a Reality of your own (module:Class)")
+
+
+def is_own(name: str) -> bool:
+    """Whether `--on` names a user's own `Reality`: nobody strikes with a robot just for a picture."""
+    return ":" in name and name not in ALL_SETTINGS and not Path(name).is_dir()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, final
 
 from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
-from carom.envs.batch import StrikeBatch
+from carom.envs.batch import Strike, StrikeBatch
 from carom.envs.render import animation as write_animation
 from carom.envs.render import frame
 from carom.envs.routes import Route, route_from
 from carom.envs.starts import RouteStarts
-from carom.recipes.policies import APART, reality_from
+from carom.recipes.policies import APART, is_own, reality_from
 from carom.recipes.result import PrintedTable, Result, brief
+from carom.scenes.strike import StrikeScene
 from carom.train import Policy, Trials, load_policy, run_trials
 
 MOST_TRIALS = 100_000
@@ -30,7 +32,7 @@ class RolloutResult(Result):
     policy: Path
     on: str
     trials: tuple[Trials, ...]  #: by route
-    animation: Path
+    animation: Path | None  #: None: not made, on a user's own reality, unless asked for
 
     def to_dict(self) -> dict[str, Any]:
         return {"policy": str(self.policy), "on": self.on, "routes": [_row(trials) for trials in self.trials]}
@@ -52,7 +54,7 @@ class RolloutResult(Result):
         return (PrintedTable(title, COLUMNS, rows),)
 
     def notes(self) -> Sequence[str]:
-        return (f"animation: {self.animation}",)
+        return () if self.animation is None else (f"animation: {self.animation}",)
 
 
 def rollout(
@@ -68,8 +70,9 @@ def rollout(
 ) -> RolloutResult:
     """Try a saved policy along routes (1, 2, 3 or files): success and sub-goal rates with 95 % intervals.
 
-    `on` names a stand-in reality or the folder of a corrected model. The animation goes to `POLICY/trials.gif` unless
-    another name is given.
+    `on` names a stand-in reality, the folder of a corrected model, or a `Reality` of one's own (`module:Class`), whose
+    recordings go into `POLICY/trials-001` and so on. The animation goes to `POLICY/trials.gif` unless another name is
+    given; it is one more trial along each route, so one's own `Reality` does it only if a name is given.
     """
     picture = Path(policy) / "trials.gif" if animation is None else Path(animation)
     if picture.suffix.lower() != ".gif":
@@ -78,13 +81,30 @@ def rollout(
         raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
     saved = load_policy(Path(policy))
     chosen = [route_from(r) for r in routes]
-    found = []
+    made, found = _Realities(on, Path(policy), seed, threads), []
     for number, route in enumerate(chosen):
-        strike, scene = reality_from(on, seed=seed, threads=threads)  # anew: no route depends on the others
+        strike, scene = made.next()  # anew: no route depends on the others
         found.append(run_trials(saved, strike, scene, route, trials=trials, seed=APART * seed))
         progress("trials", number + 1, len(chosen))
-    _animate(saved, on, chosen, picture, seed=seed, threads=threads)
-    return RolloutResult(Path(policy), on, tuple(found), picture)
+    pictured = animation is not None or not is_own(on)
+    if pictured:
+        _animate(saved, made, chosen, picture, seed=seed)
+    return RolloutResult(Path(policy), on, tuple(found), picture if pictured else None)
+
+
+@dataclass(frozen=True)
+class _Realities:
+    """What `--on` names, made anew for each route; recordings of one's own reality never replace earlier ones."""
+
+    on: str
+    policy: Path
+    seed: int
+    threads: int
+
+    def next(self) -> tuple[Strike, StrikeScene]:
+        free = next(n for n in count(1) if not (self.policy / f"trials-{n:03d}").exists())
+        folder = self.policy / f"trials-{free:03d}"
+        return reality_from(self.on, folder=folder, seed=self.seed, threads=self.threads)
 
 
 def _row(trials: Trials) -> dict[str, Any]:
@@ -103,11 +123,11 @@ def _row(trials: Trials) -> dict[str, Any]:
     }
 
 
-def _animate(policy: Policy, on: str, routes: Sequence[Route], path: Path, *, seed: int, threads: int) -> None:
+def _animate(policy: Policy, made: _Realities, routes: Sequence[Route], path: Path, *, seed: int) -> None:
     """An animation (GIF) of one trial along each route."""
     frames = []
     for route in routes:
-        strike, scene = reality_from(on, seed=seed, threads=threads)
+        strike, scene = made.next()
         batch = StrikeBatch(strike, scene, starts=RouteStarts(route), count=1, seed=APART * seed)
         frames.append(frame(batch))
         while not batch.ended[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from carom.core.errors import SceneError, unknown_name
 from carom.scenes.mesh_files import hull_outline
 from carom.scenes.meshes import fill_triangles, refuse_hollow
 from carom.scenes.shapes import FACE_THICKNESS, Body, Shape
-from carom.scenes.strike import StrikeScene
+from carom.scenes.strike import KINEMATIC_MASS, StrikeScene
 
 TIMESTEP = 0.001  #: [s] resolves a contact at MuJoCo's default time constant (20 ms) with 20 steps and more
 FOUND_AND_DISTANCE, NEAREST = 0b1001, 1  #: what the contact sensor tells: how many contacts, distance of the nearest
@@ -105,7 +106,30 @@ def bodies_from_mjcf(path: Path, roles: dict[str, str]) -> dict[str, Body]:
         if roles[role] not in names:
             raise SceneError(f"roles: {unknown_name('body', roles[role], names)}")
         bodies[role] = body_from_model(model, roles[role], role)
-    return bodies
+    heavy = effective_mass(model, roles["striker"], towards=roles["target"])
+    return bodies | {"striker": replace(bodies["striker"], mass=heavy)}
+
+
+def effective_mass(model: mujoco.MjModel, body: str, *, towards: str) -> float | None:
+    """What a body weighs for what it strikes, with the whole arm that carries it [kg]; None: it is held.
+
+    It holds for the posture of the model's first key frame (its reference posture if it has none), along the horizontal
+    line to the body that is struck; where the arm cannot move along that, in the direction in which it moves best.
+    Armature counts. Equality constraints, limits and motors do not: they take their time.
+    """
+    data = mujoco.MjData(model)
+    if model.nkey:
+        mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    jacobian, response = np.zeros((3, model.nv)), np.zeros((2, model.nv))
+    mujoco.mj_jacBody(model, data, jacobian, None, model.body(body).id)
+    mujoco.mj_solveM(model, data, response, jacobian[:2].copy())
+    inverse = jacobian[:2] @ response.T
+    way = (data.body(towards).xpos - data.body(body).xpos)[:2]
+    along = float(way @ inverse @ way) / max(float(way @ way), 1e-12)
+    if along * KINEMATIC_MASS < 1:
+        along = float(np.linalg.eigvalsh(inverse)[-1])
+    return None if along * KINEMATIC_MASS < 1 else 1 / along
 
 
 def body_from_model(model: mujoco.MjModel, name: str, role: str) -> Body:

@@ -126,8 +126,9 @@ def save_policy(folder: Path, policy: Policy) -> None:
     write_header(folder / HEADER, header)
 
 
-def load_policy(folder: Path) -> Policy:
+def load_policy(folder: str | Path) -> Policy:
     """The policy of a folder, checked; nothing but torch and NumPy is needed to run it."""
+    folder = Path(folder)
     path = folder / HEADER
     missing = f"{folder} holds no policy ({HEADER} is missing); train one with: carom train"
     header = read_header(path, PolicyHeader, FORMAT, missing=missing, again="carom train, in a new folder,")

@@ -126,8 +126,9 @@ def read_header(folder: Path) -> dict[str, Any]:
     return artefacts.read_header(folder / HEADER, ModelHeader, FORMAT, missing=missing, again=again, units=UNITS)
 
 
-def load_bases(folder: Path) -> tuple[BaseModel, ...]:
+def load_bases(folder: str | Path) -> tuple[BaseModel, ...]:
     """The base models of a folder, ready to use and frozen."""
+    folder = Path(folder)
     header = read_header(folder)
     try:
         scene = scene_from_dict(header["scene"], source=str(folder / HEADER))
