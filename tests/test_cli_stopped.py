@@ -11,7 +11,7 @@ from carom import cli
 SAID = {
     "train": "what was finished is kept, the same command goes on from there",
     "scale": "what was finished is kept, the same command goes on from there",
-    "demo": "recordings and base models that it had made are kept",
+    "demo": "recordings and base models that it made are kept",
     "adapt": "the model is not finished, the same command starts anew",
     "identify": "nothing was kept, the same command starts anew",
     "plan": "nothing was kept, the same command starts anew",

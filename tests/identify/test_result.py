@@ -62,7 +62,7 @@ def test_damaged_files_are_refused(found, tmp_path):
     good = path.read_text()
     good = re.sub("header_sha256: .*", "header_sha256: edited", good)
     for text, message in (
-        ("a: [", "is not YAML"),
+        ("a: [", "line 1: not valid YAML"),
         ("a: 1", "expected format: carom-parameters/1"),
         (
             good.replace("value: 0.25", "value: null"),
@@ -75,3 +75,13 @@ def test_damaged_files_are_refused(found, tmp_path):
         path.write_text(text)
         with pytest.raises(CaromError, match=message):
             read(path)
+
+
+@pytest.mark.parametrize("key", ["bounds", "interval_90"])
+def test_limits_are_two_numbers(found, tmp_path, key):
+    path = found.write(tmp_path / "p.yaml")
+    content = yaml.safe_load(path.read_text())
+    content["parameters"]["striker_friction"][key] = []
+    path.write_text(yaml.safe_dump(content))
+    with pytest.raises(CaromError, match=rf"p\.yaml: .*'striker_friction': {key}: expected \[lower, upper\], got \[\]"):
+        read(path)

@@ -261,7 +261,7 @@ def test_a_target_on_the_move_and_a_second_strike(tmp_path):
     again = t.time > 1.6
     box[again] += np.outer(np.minimum(t.time[again] - 1.6, 0.3), [0.0, 0.8, 0.0])
     place = box[np.argmax(again) - 1]
-    tool[t.time > 1.0] = place + [0, -0.15, 0]
+    tool[t.time > 1.0] = place + np.array([0.0, -0.15, 0.0])
     tool[again] = box[again] + [0.0, -0.116, 0.0]
     report = report_on(tmp_path / "two", with_path(with_path(t, "box", box), "tool", tool))
     (finding,) = [f for f in report.findings if f.code == "second-strike"]

@@ -26,7 +26,7 @@ GOES_ON = "what was finished is kept, the same command goes on from there"
 KEPT = {
     **dict.fromkeys(("scale", "distill", "train", "bench"), GOES_ON),
     **dict.fromkeys(
-        ("evaluate", "demo"), "recordings and base models that it had made are kept, the same command does the rest anew"
+        ("evaluate", "demo"), "recordings and base models that it made are kept, the same command does the rest anew"
     ),
     "adapt": "the model is not finished, the same command starts anew",
 }

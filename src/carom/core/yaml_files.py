@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 from pydantic import ValidationError
@@ -12,6 +12,11 @@ from pydantic import ValidationError
 from carom.core.errors import unknown_name
 
 Where = tuple[int | str, ...]  #: keys and indices that lead to a place in a file
+LARGEST = 2_000_000  #: [bytes] of a file; ten thousand recordings are listed in half of it
+MOST_NODES = 100_000  #: values and keys in a file: reading so many takes seconds
+DEEPEST = 50  #: levels of lists and mappings within each other
+MOST_DIGITS = 100  #: of a number; float64 has 17
+_PLAIN = ("null", "bool", "int", "float", "str", "seq", "map")
 
 
 class YamlError(Exception):
@@ -22,16 +27,82 @@ class YamlError(Exception):
         self.message, self.code, self.line = message, code, line
 
 
+class _Loader(yaml.SafeLoader):
+    """Plain data only: mappings, lists, text, numbers, booleans and nothing. A file of a stranger cannot grow in memory
+    (no aliases, so many nodes at most, so deep at most, short numbers), and dates stay the text that they are."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in _PLAIN]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    yaml_constructors: ClassVar[dict[str | None, Any]] = {
+        tag: make
+        for tag, make in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in _PLAIN
+    }
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self.nodes = self.depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        self.nodes, self.depth = self.nodes + 1, self.depth + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise _refusal(f"'*{event.anchor}' repeats another place of the file; write it out", event.start_mark)
+        if self.nodes > MOST_NODES:
+            raise _refusal(f"more than {MOST_NODES} entries", event.start_mark)
+        if self.depth > DEEPEST:
+            raise _refusal(f"nested more than {DEEPEST} deep", event.start_mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        kind = node.tag.rpartition(":")[2]
+        if isinstance(node, yaml.ScalarNode):
+            if kind in ("int", "float") and len(node.value) > MOST_DIGITS:
+                raise _refusal(f"a number of {len(node.value)} digits; at most {MOST_DIGITS}", node.start_mark)
+            if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in node.value):
+                raise _refusal("a character that no text has (NUL, or half of a pair)", node.start_mark)
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, LookupError, OverflowError) as error:
+            raise _refusal(f"{node.value!r:.60} is no {kind}", node.start_mark) from error
+
+
+def _refusal(problem: str, mark: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, mark)
+
+
 def read_yaml(path: Path) -> tuple[Any, yaml.Node | None]:
-    """The content of a file, and the nodes that know their lines."""
+    """The content of a file, and the nodes that know their lines. The only reader of YAML, bounded in all it takes."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
+        with path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            message = f"expected a text of at most {LARGEST // 1_000_000} MB, got more; is this the right file?"
+            raise YamlError(message, code="bad-yaml", line=None)
+        loader = _Loader(raw.decode("utf-8"))
+        node = loader.get_single_node()
+        return (None if node is None else loader.construct_document(node)), node
+    except OSError as error:
+        raise YamlError(f"cannot be read: {error.strerror or error}", code="no-file", line=None) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or error
+        problem = " ".join(str(getattr(error, "problem", None) or str(error).partition("\n")[0]).split())
         line = None if mark is None else mark.line + 1
-        raise YamlError(f"not valid YAML: {problem}", code="bad-yaml", line=line) from error
+        raise YamlError(f"not valid YAML: {problem:.200}", code="bad-yaml", line=line) from error
+
+
+def yaml_text(value: Any, *, flow: bool | None = False, width: int = 120) -> str:
+    """A value as YAML, in the order it has. What is there twice is written twice: `read_yaml` takes no aliases."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=flow, width=width, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def line_of(node: yaml.Node | None, *where: int | str) -> int | None:

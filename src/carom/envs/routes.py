@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike
 
 from carom.core.errors import CaromError
+from carom.core.yaml_files import YamlError, read_yaml, refuse_duplicates
 from carom.envs.task import LENGTH, directions
 from carom.state import Array, wrap_angle
 
@@ -79,12 +79,11 @@ def route_from(what: int | str | Path | Route) -> Route:
 
 def _read(path: Path) -> Route:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise CaromError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as problem:
-        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise CaromError(f"{path}: expected YAML (points: [[x, y], ...]): {reason}") from problem
+        content, node = read_yaml(path)
+        refuse_duplicates(node)
+    except YamlError as fault:
+        line = "" if fault.line is None else f", line {fault.line}"
+        raise CaromError(f"{path}{line}: expected YAML (points: [[x, y], ...]): {fault.message}") from fault
     if not isinstance(content, Mapping):
         raise CaromError(f"{path}: expected keys {', '.join(KEYS)}, got {type(content).__name__}")
     for key in content:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-import yaml
 from pydantic import Field
 
 from carom.core.artefacts import SEAL, Keys, check_keys, plain, seal, versions, write_text
 from carom.core.errors import CaromError, unknown_name
+from carom.core.yaml_files import YamlError, read_yaml, refuse_duplicates, yaml_text
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -162,12 +162,7 @@ class Identification:
         path = Path(path)
         path = path / FILE if path.is_dir() or not path.suffix else path
         text = "# Parameters in SI units, identified from recordings; intervals hold 90 %.\n"
-        text += yaml.safe_dump(
-            seal({**plain(self.to_dict()), "made_from": dict(made_from or {})}),
-            sort_keys=False,
-            width=120,
-            allow_unicode=True,
-        )
+        text += yaml_text(seal({**plain(self.to_dict()), "made_from": dict(made_from or {})}))
         write_text(path, text)
         return path
 
@@ -179,9 +174,10 @@ def read(path: str | Path) -> Identification:
     if not path.is_file():
         raise CaromError(f"{path} does not exist; `carom identify` writes one")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise CaromError(f"{path} is not YAML: {str(error).splitlines()[0]}") from error
+        data, node = read_yaml(path)
+        refuse_duplicates(node)
+    except YamlError as fault:
+        raise CaromError(f"{path}{'' if fault.line is None else f', line {fault.line}'}: {fault.message}") from fault
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, dict) else type(data).__name__
         raise CaromError(f"{path}: expected format: {FORMAT}, got {found}")
@@ -198,9 +194,11 @@ def read(path: str | Path) -> Identification:
     check_keys(path, ParametersFile, data, again="carom identify")
     try:
         return _from_dict(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        what = f"key {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise CaromError(f"{path}: {what}") from error
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = (
+            f"key {error} is missing" if isinstance(error, KeyError) else f"not as `carom identify` writes it: {error}"
+        )
+        raise CaromError(f"{path}: {what:.300}") from error
 
 
 def _from_dict(data: Mapping[str, Any]) -> Identification:
@@ -235,6 +233,9 @@ def _estimate_dict(estimate: Estimate) -> dict[str, Any]:
 
 
 def _estimate(name: str, values: Mapping[str, Any]) -> Estimate:
+    for key in ("interval_90", "bounds"):
+        if not isinstance(values[key], list) or len(values[key]) != 2:
+            raise ValueError(f"parameter '{name}': {key}: expected [lower, upper], got {values[key]!r:.60}")
     value, low, high = (_back(v) for v in (values["value"], *values["interval_90"]))
     bounds = (_back(values["bounds"][0]), _back(values["bounds"][1]))
     verdict = values["verdict"]

@@ -118,7 +118,7 @@ def _identify(
             folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
         )
         files = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
-        return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(recordings))
+        return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(folder.path))
     if bodies is not None:
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
@@ -128,7 +128,7 @@ def _identify(
     )
     files = () if out is None else (identification.write(Path(out), made_from={"recordings": folder.made_from()}),)
     group = Group(identification.scene, identification, slide_facts(slides))
-    return IdentifyResult(kind, (group,), files, findings=findings_of(recordings))
+    return IdentifyResult(kind, (group,), files, findings=findings_of(folder.path))
 
 
 def identify_strikes(

@@ -64,8 +64,8 @@ class PlanFiles:
 class PlanResult(Result):
     """A planned strike, the simulator that says so, and the files that were written.
 
-    A pose that is out of reach gives the nearest one (`plan.reachable` is False): report and result are written, nothing is
-    exported, and the command ends with exit code 2.
+    A pose that is out of reach gives the nearest one (`plan.reachable` is False): report and result are written,
+    nothing is exported, and the command ends with exit code 2.
     """
 
     plan: Plan

@@ -90,9 +90,9 @@ def _touches(trajectory: Trajectory) -> bool:
     for name in trajectory.bodies:
         path = trajectory.position_world[name]
         last = path[np.isfinite(path).all(axis=-1)][-5:]
-        if is_tossed(trajectory, name) and len(last) == 5:
-            if float(np.linalg.norm(np.ptp(last, axis=0))) < STILL * 4 * trajectory.period:
-                return True
+        moved = float(np.linalg.norm(np.ptp(last, axis=0))) if len(last) == 5 else np.inf
+        if moved < STILL * 4 * trajectory.period and is_tossed(trajectory, name):
+            return True
     return False
 
 

@@ -22,10 +22,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from carom.core.artefacts import write_text
 from carom.core.errors import SceneError, unknown_name
+from carom.core.yaml_files import yaml_text
 from carom.scenes.build import build_scene
 from carom.scenes.meshes import MESH_SUFFIXES, mesh_body
 from carom.scenes.parameters import Parameter, with_bounds
@@ -97,7 +96,7 @@ def scene_from_bodies(bodies: Mapping[str, Body] | Sequence[Body], *, forward: f
 
 def save_scene(scene: StrikeScene, path: str | Path) -> None:
     """Write the scene as a scene file, which `load_scene` reads back to an equal scene."""
-    write_text(Path(path), yaml.safe_dump(scene_to_dict(scene), sort_keys=False))
+    write_text(Path(path), yaml_text(scene_to_dict(scene)))
 
 
 def scene_to_dict(scene: StrikeScene) -> dict[str, Any]:

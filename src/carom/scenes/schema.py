@@ -80,8 +80,6 @@ def read_model(path: Path) -> tuple[SceneModel, Place]:
         data, node = read_yaml(path)
     except YamlError as fault:
         raise _scene_error(path.name, fault) from fault
-    except OSError as error:
-        raise SceneError(f"scene file {path} cannot be read: {error.strerror}") from error
     place = (path.name, node)
     return validate(data, place), place
 

@@ -48,7 +48,7 @@ class BodyModel(StatedModel):
 
 def lacking_keys(model: BodyModel) -> list[str]:
     """Keys that the stated shape needs and the file does not have; raises if there is no such shape."""
-    if model.shape not in STATED_FIELDS:
+    if model.shape is None or model.shape not in STATED_FIELDS:
         raise SceneError(unknown_name("shape", str(model.shape), STATED_FIELDS))
     return [key for key in STATED_FIELDS[model.shape] if getattr(model, key) is None]
 

@@ -14,6 +14,7 @@ from carom.recordings.differentiate import measured_rows
 from carom.recordings.sampled import noise_floor
 from carom.recordings.trajectory import Trajectory, Units
 
+
 def check_samples(trajectory: Trajectory, units: Units) -> Iterator[Observation]:
     """Everything that can be told from a file's samples without asking what happens in it."""
     yield from _times(trajectory)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import yaml
 
 from carom.core.artefacts import atomically
 from carom.core.errors import RecordingError, unknown_name
+from carom.core.yaml_files import yaml_text
 from carom.recordings.formats.folder import ANGULAR_VELOCITY, POSITION, QUATERNION, VELOCITY
 from carom.recordings.formats.header import FORMAT, HEADER_NAME
 from carom.recordings.formats.tables import SUFFIXES, write_table
@@ -46,7 +46,7 @@ def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat =
             "height": float(recordings.ground.height),
         }
     header["trajectories"] = listed
-    text = yaml.safe_dump(header, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
+    text = yaml_text(header, flow=None, width=110)
     atomically(folder / HEADER_NAME, lambda file: file.write(text.encode()))
 
 

@@ -38,7 +38,7 @@ def resting_pose(trajectory: Trajectory, impact: Impact) -> Array | None:
     time, pose = trajectory.time[rows], samples[rows]
     span = min(WINDOW, 0.5 * float(time[-1] - time[0]))
     starts = np.flatnonzero(time <= time[-1] - span + 1e-9)
-    quiet = np.array([_quiet(time, pose, first, span) for first in starts])
+    quiet = np.array([_quiet(time, pose, int(first), span) for first in starts])
     if not quiet.any():
         return None
     first = int(np.argmax(quiet))
