@@ -8,6 +8,7 @@ import sys
 from time import monotonic, sleep
 
 import pytest
+from sealed import reseal
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
@@ -99,7 +100,7 @@ def test_mistakes_end_in_one_line(policy, tmp_path, arguments, said):
     places = {"X": tmp_path / "X", "POLICY": policy, "SQUARE": tmp_path / "square"}
     shutil.copytree(policy, places["SQUARE"])
     header = (policy / "policy.json").read_text()
-    (places["SQUARE"] / "policy.json").write_text(header.replace('"shape": "semi-cylinder"', '"shape": "box"'))
+    reseal(places["SQUARE"] / "policy.json", **json.loads(header.replace('"shape": "semi-cylinder"', '"shape": "box"')))
     code, _, err = carom(*(places.get(a, a) for a in arguments))
     assert code == 2
     assert said in err

@@ -233,9 +233,6 @@ def _estimate_dict(estimate: Estimate) -> dict[str, Any]:
 
 
 def _estimate(name: str, values: Mapping[str, Any]) -> Estimate:
-    for key in ("interval_90", "bounds"):
-        if not isinstance(values[key], list) or len(values[key]) != 2:
-            raise ValueError(f"parameter '{name}': {key}: expected [lower, upper], got {values[key]!r:.60}")
     value, low, high = (_back(v) for v in (values["value"], *values["interval_90"]))
     bounds = (_back(values["bounds"][0]), _back(values["bounds"][1]))
     verdict = values["verdict"]
