@@ -21,6 +21,7 @@ from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Recordings
 from carom.scenes.free import timestep
+from carom.scenes.free_opened import opened_spec
 from carom.scenes.parameters import TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
@@ -145,7 +146,7 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
 
     out.mkdir(parents=True, exist_ok=True)
     trained, model = calibrated.trained, calibrated.model
-    spec = trained.scene.spec_with(dict(model.values), step=timestep(trained.period))
+    spec = opened_spec(trained.scene, model.values, step=timestep(trained.period))
     spec.compile()
     text = spec.to_xml()
     xml = out / "calibrated.xml"
