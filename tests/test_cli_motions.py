@@ -88,6 +88,33 @@ def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, t
     assert "friction" in said
 
 
+def test_recordings_without_contact_are_named_and_the_others_kept(carom, folder, tmp_path):
+    """Of the same bodies: two of five only fly."""
+    recordings = read(folder)
+    cube = recordings.trajectories[0].bodies
+    flying = tuple(replace(t, bodies=cube) for t in flights(recordings, 2))
+    write(tmp_path / "some", replace(recordings, trajectories=flying + recordings.trajectories[2:5]))
+    asked = ("--parameters", "friction", "--fix", "stiffness=12000", "--fix", "damping=90", "--threads", 1)
+    code, said, err = carom("identify", tmp_path / "some", *asked, "--json", tmp_path / "found.json")
+    assert code == 0, err
+    why = "it shows no contact: nothing lands, and no two bodies meet"
+    for name in ("toss_00.csv", "toss_01.csv"):
+        assert f"{name} was left out: {why}" in " ".join(err.split())
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["extra"]["left_out"] == {"toss_00.csv": why, "toss_01.csv": why}
+    assert found["extra"]["recordings"] == ["toss_02.csv", "toss_03.csv", "toss_04.csv"]
+
+
+def test_recordings_of_flights_alone_are_refused(carom, folder, tmp_path):
+    recordings = read(folder)
+    write(tmp_path / "flights", replace(recordings, trajectories=flights(recordings, 3)))
+    code, said, err = carom("identify", tmp_path / "flights", "--out", tmp_path / "out")
+    assert code == 2
+    assert "it shows no contact: nothing lands, and no two bodies meet" in err
+    assert not said
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -18,7 +18,16 @@ from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
-from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
+from carom.recipes.tosses import (
+    Calibrated,
+    FreeOptions,
+    Skipped,
+    facts,
+    identify_free,
+    left_out_lines,
+    skipped_lines,
+    write_calibrated,
+)
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import Kind, kind_of
 
@@ -76,7 +85,8 @@ class IdentifyResult(Result):
         return made
 
     def notes(self) -> Sequence[str]:
-        return [*self.findings, *(f"wrote {path}" for path in self.files), *skipped_lines(self.skipped)]
+        left_out = left_out_lines([group.calibrated for group in self.groups if group.calibrated is not None])
+        return [*self.findings, *(f"wrote {path}" for path in self.files), *left_out, *skipped_lines(self.skipped)]
 
 
 def identify(

@@ -26,6 +26,7 @@ from carom.scenes.parameters import TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
 TESTED = 100  #: at most
+NAMED = 5  #: recordings left out that are named, of each group
 Skipped = tuple[tuple[str, str], ...]  #: first recording of each group that shows nothing, and why
 
 
@@ -37,6 +38,7 @@ class Calibrated:
     model: MotionModel
     trained: Motions  #: with the heavy sides that were found
     tested: Motions | None  #: recordings that the fit has not seen
+    left_out: Skipped = ()  #: recordings that cannot be simulated, and why
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,16 @@ def skipped_lines(skipped: Skipped) -> list[str]:
     return [f"{name} and others of its bodies were passed over: {reason}" for name, reason in skipped]
 
 
+def left_out_lines(found: Sequence[Calibrated]) -> list[str]:
+    """What a reader is told of recordings that were neither fitted nor tested."""
+    lines = []
+    for calibrated in found:
+        lines += [f"{name} was left out: {why}" for name, why in calibrated.left_out[:NAMED]]
+        if (more := len(calibrated.left_out) - NAMED) > 0:
+            lines.append(f"{more} more of its group were left out; --json has them all")
+    return lines
+
+
 def _calibrated(
     recordings: Recordings,
     rows: Sequence[int],
@@ -100,7 +112,7 @@ def _calibrated(
     progress: Progress,
 ) -> Calibrated:
     """What one group of recordings tells."""
-    every, _ = motions_of(recordings, rows)
+    every, left_out = motions_of(recordings, rows)
     trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
     identification, model = identify_motions(
         trained,
@@ -116,7 +128,9 @@ def _calibrated(
     if "sides" in identification.extra:
         sides = [SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]
         trained = trained.with_sides(SIDES[sides])
-    return Calibrated(identification, model, trained, tested)
+    if left_out:
+        identification = replace(identification, extra={**identification.extra, "left_out": dict(left_out)})
+    return Calibrated(identification, model, trained, tested, left_out)
 
 
 def _tested(identification: Identification, model: MotionModel, tested: Motions, threads: int) -> Identification:
