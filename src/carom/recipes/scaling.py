@@ -87,18 +87,22 @@ def _scale(
     if rotate is not None:
         _refuse_with_augment(options, scene, threads)
         return ScaleResult(augment(Path(rotate), out, count=count, seed=seed, progress=progress))
-    given = {name: getattr(options, name) for name in ("size", "aspect", "mass")}
     made = simulate(
         _source(None if scene is None else str(scene), options),
         calibration(options.params, spread=options.spread),
         out,
         count=count,
-        variation=Variation(**{name: value for name, value in given.items() if value is not None}),
+        variation=Variation(**_given(size=options.size, aspect=options.aspect, mass=options.mass)),
         seed=seed,
         threads=threads,
         progress=progress,
     )
     return ScaleResult(made)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those of the options that a user gave."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _refuse_with_augment(options: ScaleOptions, scene: str | Path | None, threads: int) -> None:
@@ -116,7 +120,7 @@ def _source(scene: str | None, options: ScaleOptions) -> Source:
     if options.density is not None and not meshes:
         raise CaromError("--density belongs to --mesh; other bodies have a mass of their own")
     if meshes:
-        return dropped(meshes, bodies=bodies, **timing, **({"density": options.density} if options.density else {}))
+        return dropped(meshes, bodies=bodies, **timing, **_given(density=options.density))
     if scene is None:
         raise CaromError(f"expected a scene ({', '.join(BUILTIN)}, or a recordings folder), --mesh, or --augment")
     if scene == "cubes":

@@ -15,6 +15,8 @@ from carom.identify.result import FILE, Estimate, read
 from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
 from carom.state import Array
 
+BEYOND = 1000.0  #: times a parameter's bounds: a person may write more than what is searched, but not anything
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -88,6 +90,8 @@ def _refuse(path: Path, estimate: Estimate) -> None:
         raise CaromError(
             f"{path}: expected a {'positive' if usual.low > 0 else 'non-negative'} '{name}', got {estimate.value:g}"
         )
+    if abs(estimate.value) > (most := BEYOND * max(abs(usual.low), abs(usual.high))):
+        raise CaromError(f"{path}: expected '{name}' up to {most:g} [{usual.unit}], got {estimate.value:g}")
 
 
 def _interval(estimate: Estimate) -> tuple[float, float]:

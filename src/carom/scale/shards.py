@@ -24,6 +24,7 @@ FORMAT = "carom-trajectories/1"
 EARLIER = "header.json"  #: the header's name in earlier versions
 FREE = ("made_from.recordings.name", "made_from.parameters.name")  #: folders and files may be moved meanwhile
 SHARD = 250  #: trajectories in a file: a kill loses at most these
+MOST = 10_000_000  #: trajectories of a data set
 STATUSES = ("ok", "failed", "away", "overlap")
 MADE_WITH = ("mujoco", "numpy", "pyarrow")  #: packages that the data depend on
 _NUMBERS = pa.large_list(pa.float64())
@@ -206,8 +207,8 @@ def write_shards(
 
     After a kill the same call goes on where it stopped and ends with the same bytes; so does one with a larger count.
     """
-    if count < 1:
-        raise CaromError(f"--count: expected one trajectory or more, got {count}")
+    if not 1 <= count <= MOST:
+        raise CaromError(f"--count: expected from 1 to {MOST} trajectories, got {count}")
     if folder.exists() and not folder.is_dir():
         raise CaromError(f"--out {folder}: expected a folder, or a name for a new one; that is a file")
     whole = {"format": FORMAT, "count": count, "shard": SHARD, **header}
