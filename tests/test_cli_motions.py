@@ -96,7 +96,7 @@ def test_recordings_without_contact_are_named_and_the_others_kept(carom, folder,
     flying = tuple(replace(t, bodies=cube) for t in flights(recordings, 2))
     write(tmp_path / "some", replace(recordings, trajectories=flying + recordings.trajectories[2:5]))
     asked = ("--parameters", "friction", "--fix", "stiffness=12000", "--fix", "damping=90", "--threads", 1)
-    code, said, err = carom("identify", tmp_path / "some", *asked, "--json", tmp_path / "found.json")
+    code, _, err = carom("identify", tmp_path / "some", *asked, "--json", tmp_path / "found.json")
     assert code == 0, err
     why = "it shows no contact: nothing lands, and no two bodies meet"
     for name in ("toss_00.csv", "toss_01.csv"):

@@ -58,8 +58,8 @@ DATA_FAULTS = {
     "no time": (GOOD.replace("time", "tool.vx", 1), "hit.csv: no column 'time'; found: tool.vx, box.x, box.y"),
     "clock jumps": (
         swap(7, "time", "100000.05"),
-        "hit.csv, row 7, column 'time': expected a sample within 10 s of the one before, got a jump in time of 100000 s "
-        "(1 such rows); correct the clock, or split the recording there",
+        "hit.csv, row 7, column 'time': expected a sample within 10 s of the one before, got a jump in time of "
+        "100000 s (1 such rows); correct the clock, or split the recording there",
     ),
     "time goes back": (
         swap(5, "time", "0.005"),

@@ -325,8 +325,8 @@ def test_a_body_held_by_an_arm_is_refused(tmp_path: Path) -> None:
     tool = Body("tool", "striker", Shape("sphere", radius=0.02), mass=4.0)
     after = np.maximum(time - 0.3, 0.0)
     paths = {
-        "box": np.column_stack([0.5 + 0.9 * after - 0.75 * after**2, 0 * time, 0 * time + 0.05]),
-        "tool": np.column_stack([0.43 + np.minimum(time - 0.3, 0.0) + 0.2 * after, 0 * time, 0 * time + 0.2]),
+        "box": np.column_stack([0.5 + 0.9 * time - 0.75 * time**2 + after, 0 * time, 0 * time + 0.05]),
+        "tool": np.column_stack([0.6325 + 1.3 * (time - 0.3) - 0.2 * after, 0 * time, 0 * time + 0.2]),
     }
     upright = np.tile([1.0, 0.0, 0.0, 0.0], (60, 1))
     bodies = {"box": box, "tool": tool}
