@@ -67,6 +67,14 @@ class Source(ABC):
     def draw(self, make: Maker, rng: np.random.Generator) -> Draw:
         """Bodies and states of one trajectory, over level ground at height 0."""
 
+    def group(self, rng: np.random.Generator) -> int:
+        """Which group of bodies the next `draw` with this generator takes: one that has only one takes the first."""
+        return 0
+
+    def groups_of_templates(self) -> tuple[int, ...]:
+        """The group that each of the templates belongs to."""
+        return (0,) * len(self.templates)
+
     @abstractmethod
     def ranges(self) -> dict[str, Any]:
         """What starts are drawn from, for the header."""
