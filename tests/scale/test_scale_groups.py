@@ -1,4 +1,4 @@
-"""Folders of several groups of bodies: each recording is scaled with its own group's parameters; one truth in headers."""
+"""Folders of several groups of bodies: each recording is scaled with its own group's parameters, and headers say so."""
 
 from __future__ import annotations
 
