@@ -82,9 +82,8 @@ def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, t
     asked = ("identify", tmp_path / "both", "--parameters", "friction", "--fix", "stiffness=12000", "--threads", 1)
     code, said, err = carom(*asked, "--out", tmp_path / "out")
     assert code == 0, err
-    said_of_it = " ".join(err.split())
-    assert "toss_00.csv and others of its bodies were passed over: " in said_of_it
-    assert "it shows no contact: nothing lands, and no two bodies meet" in said_of_it
+    assert "toss_00.csv and others of its bodies were passed over: " in err
+    assert "it shows no contact: nothing lands" in " ".join(err.split())
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["toss_02"]
     assert "friction" in said
 

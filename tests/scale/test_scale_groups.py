@@ -12,7 +12,7 @@ from simulated_tosses import CALIBRATED, parameters_file, tosses
 
 from carom import recipes
 from carom.core.errors import CaromError
-from carom.identify.result import parameter_files
+from carom.identify.parameter_files import parameter_files
 from carom.identify.result import read as read_parameters
 from carom.recordings import read, write
 from carom.scale import calibration, load, scale, toss

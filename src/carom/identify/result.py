@@ -71,6 +71,7 @@ class ParametersFile(Keys):
     method: str
     seed: int
     parameters: dict[str, EstimateKeys]
+    derived: dict[str, EstimateKeys] = Field(default_factory=dict)
     errors: AllErrorsKeys
     effort: EffortKeys
     notes: list[str]
@@ -122,6 +123,7 @@ class Identification:
     norm: str = "kinetic energy: vx, vy, k*wz"  #: what the errors are measured in
     notes: tuple[str, ...] = ()  #: anything else a reader should know
     extra: Mapping[str, Any] = field(default_factory=dict)  #: method's own facts, JSON-able
+    derived: tuple[Estimate, ...] = ()  #: what is no parameter of a simulator: restitution, contact time
     made_from: Mapping[str, Any] = field(default_factory=dict)  #: as the file says that it was read from
 
     def __getitem__(self, name: str) -> Estimate:
@@ -143,6 +145,7 @@ class Identification:
             "method": self.method,
             "seed": self.seed,
             "parameters": {e.name: _estimate_dict(e) for e in self.estimates},
+            "derived": {e.name: _estimate_dict(e) for e in self.derived},
             "errors": {
                 "norm": self.norm,
                 "training": _errors_dict(self.training),
@@ -166,47 +169,6 @@ class Identification:
         text += yaml_text(seal({**plain(self.to_dict()), "made_from": dict(made_from or {})}))
         write_text(path, text)
         return path
-
-
-def parameter_files(path: str | Path) -> tuple[Path, ...]:
-    """The files that `--params` means: the one given, that of a folder, or those of its groups, by their names.
-
-    `carom identify` writes a folder for each group where recordings are of several sets of bodies.
-    """
-    path = Path(path)
-    own, groups = path / FILE, sorted(path.glob(f"*/{FILE}")) if path.is_dir() else []
-    if groups and own.is_file():
-        raise CaromError(
-            f"{path} holds {FILE} and those of groups ({_some([g.parent.name for g in groups])}), of different runs; "
-            f"choose one: --params {own}"
-        )
-    return tuple(groups) if groups else (own if path.is_dir() else path,)
-
-
-def choose_one(path: str | Path, files: Sequence[Path]) -> CaromError:
-    """What to say where the parameters of one group are wanted, and there are several."""
-    names = [file.parent.name for file in files]
-    return CaromError(
-        f"{path} holds the parameters of {len(files)} groups of bodies ({_some(names)}); choose one: "
-        f"--params {files[0].parent}"
-    )
-
-
-def refuse_of_others(path: str | Path, found: Identification, recordings: Mapping[str, str]) -> None:
-    """Raise if parameters were identified from other recordings than these (name and SHA-256).
-
-    A folder that has grown since keeps its name, and one that was moved its content.
-    """
-    stated = found.made_from.get("recordings")
-    if isinstance(stated, Mapping) and all(stated.get(key) != recordings[key] for key in ("name", "sha256")):
-        raise CaromError(
-            f"{path}: its parameters were identified from other recordings ('{stated.get('name')}', not "
-            f"'{recordings['name']}'); run carom identify on these"
-        )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
 def read(path: str | Path) -> Identification:
@@ -260,6 +222,7 @@ def _from_dict(data: Mapping[str, Any]) -> Identification:
         norm=str(errors.get("norm", "")),
         notes=tuple(data.get("notes", ())),
         extra=dict(data.get("extra", {})),
+        derived=tuple(_estimate(name, values) for name, values in data.get("derived", {}).items()),
         made_from=dict(data["made_from"]),
     )
 

@@ -72,12 +72,13 @@ class IdentifyResult(Result):
         return found if len(found) > 1 else found[0]
 
     def tables(self) -> Sequence[PrintedTable]:
-        about = "friction from slides" if self.kind == "strikes" else "errors and contact"
+        about = "friction from slides" if self.kind == "strikes" else "errors"
         made = []
         for group in self.groups:
             found = group.identification
             rows = [
-                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason] for e in found.estimates
+                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason]
+                for e in (*found.estimates, *found.derived)
             ]
             columns = ("parameter", "value", "90 % interval", "unit", "verdict", "why")
             made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows))

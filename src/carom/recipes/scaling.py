@@ -10,7 +10,7 @@ from typing import Any, final
 from carom.core.errors import CaromError, unknown_name
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
-from carom.identify.result import choose_one, parameter_files
+from carom.identify.parameter_files import choose_one, parameter_files
 from carom.recipes.result import PrintedTable, Result, table_of
 from carom.scale import Scaled, Variation, augment, calibration, cubes, dropped, recorded, toss
 from carom.scale import scale as simulate

@@ -15,7 +15,8 @@ from carom.core.progress import Progress, silent
 from carom.identify.next.candidates import practical, reachable
 from carom.identify.next.choose import Suggestion
 from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
-from carom.identify.result import Identification, choose_one, parameter_files, refuse_of_others
+from carom.identify.parameter_files import choose_one, parameter_files, refuse_of_others
+from carom.identify.result import Identification
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.learn.impact.sample import sample_strikes

@@ -16,6 +16,7 @@ from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, groups, motions_of
+from carom.identify.tosses.restitution import measured
 from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, identify_motions, percent_errors
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
@@ -128,6 +129,8 @@ def _calibrated(
     if "sides" in identification.extra:
         sides = [SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]
         trained = trained.with_sides(SIDES[sides])
+    fitted = [recordings.trajectories[row] for row in rows if recordings.trajectories[row].name in trained.names]
+    identification = replace(identification, derived=(*identification.derived, *measured(fitted)))
     if left_out:
         identification = replace(identification, extra={**identification.extra, "left_out": dict(left_out)})
     return Calibrated(identification, model, trained, tested, left_out)
@@ -173,7 +176,7 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:
-    """What a reader wants beside the parameters: errors before, after and on unseen recordings; the contact."""
+    """What a reader wants beside the parameters: errors before, after and on unseen recordings."""
     extra = calibrated.identification.extra
 
     def words(errors: Mapping[str, float]) -> str:
@@ -184,6 +187,4 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
         if "errors_held_out_one_simulation" in extra:
             found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
-    found["restitution"] = f"{extra['restitution']:.2f}"
-    found["contact time"] = f"{1000 * extra['contact_time_s']:.1f} ms"
     return found

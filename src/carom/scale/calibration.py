@@ -11,7 +11,8 @@ import numpy as np
 
 from carom.core.artefacts import made_from
 from carom.core.errors import CaromError, unknown_name
-from carom.identify.result import FILE, Estimate, read, refuse_of_others
+from carom.identify.parameter_files import refuse_of_others
+from carom.identify.result import FILE, Estimate, read
 from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
 from carom.state import Array
 
