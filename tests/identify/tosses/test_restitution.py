@@ -125,6 +125,8 @@ def test_given_and_dead_parameters():
     points = draws_of(fit, trust.covariance(fit), 0)
     for e in played(problem, fit.unit, points, STEP, 0):
         assert (e.verdict, e.low, e.high) == ("given", e.value, e.value)
+    problem, fit = fit_of(("friction",))
+    assert played(problem, fit.unit, draws_of(fit, trust.covariance(fit), 0), STEP, 0) == ()  # nobody asked
     problem, fit = fit_of(("friction", "stiffness", "damping"), dead={"stiffness": 0.0, "damping": 0.0})
     restitution, _ = played(problem, fit.unit, draws_of(fit, trust.covariance(fit), 0), STEP, 0)
     assert restitution.verdict == "not identifiable from these recordings"

@@ -57,12 +57,15 @@ def _of_contacts(names: Mapping[str, float] | Sequence[str]) -> list[str]:
 def played(problem: Problem, best: Array, points: Array, step: float, seed: int) -> tuple[Estimate, ...]:
     """Restitution and contact time at the best unit point [A], as MuJoCo plays them, with intervals from draws [D, A].
 
-    A parameter that has no effect on the recordings may be anything: it is drawn from its whole range.
+    A parameter that has no effect on the recordings may be anything: it is drawn from its whole range. Empty if no
+    parameter of the contact was asked for.
     """
     names = [p.name for p in problem.parameters]
+    if not _of_contacts(names):
+        return ()
     value = contact_character(dict(zip(names, problem.values(best)[0], strict=True)), step)
     if all(name in problem.held for name in _of_contacts(names)):
-        why = "follows from values that were given, or from MuJoCo's defaults"
+        why = "follows from values that were given"
         both = zip(PLAYED, value, strict=True)
         return tuple(Estimate(n, v, _UNITS[n], v, v, _BOUNDS[n], "given", why) for n, v in both)
     drawn = problem.values(points)
