@@ -88,9 +88,9 @@ def suggest(
     folder = read(Path(recordings))
     files = () if params is None else parameter_files(params)
     given = [read_parameters(file) for file in files]
-    for file, one in zip(files, given, strict=True):
-        refuse_of_others(file, one, folder.made_from())
     if kind_of(folder) == "free bodies":
+        for file, one in zip(files, given, strict=True):
+            refuse_of_others(file, one, folder.made_from())
         made, skipped = _for_bodies(folder, given, count=count, seed=seed, threads=threads, progress=progress)
     elif params is not None and len(given) > 1:
         raise choose_one(params, files)
