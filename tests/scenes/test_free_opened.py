@@ -159,6 +159,15 @@ def test_a_puck_is_met_by_what_is_added():
     assert data.body("a").xpos[0] == pytest.approx(float(data.joint("a_x").qpos[0]), abs=0.01)
 
 
+def test_a_thin_disc_opens_whatever_the_digits():
+    """Its inertia about its axis is the sum of the other two, and six digits make it more."""
+    for mass in np.linspace(0.005, 0.05, 40):
+        half = mass * 0.025**2 / 4
+        disc = Body("disc", "target", Shape("disc", radius=0.025), mass=float(mass), inertia=(half, half, 2 * half))
+        model = as_written(FreeScene("disc", (disc,), planar=True), {**CONTACT, "length_scale": 1.011}).compile()
+        np.testing.assert_allclose(model.body_inertia[1], [half * 1.011**2] * 2 + [2 * half * 1.011**2], rtol=1e-4)
+
+
 def test_no_keyframe_of_rest_where_nothing_rests():
     """On ice that leans, a cube slides away for ever."""
     model = opened_spec(toss_scene(), {**CONTACT, "friction": 0.0, "tilt_x": 0.03}, step=STEP).compile()

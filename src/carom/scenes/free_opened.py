@@ -16,6 +16,7 @@ GAP = 0.02  #: [m] between two bodies that begin side by side
 SETTLES = 8.0  #: [s] in which bodies come to rest, or never do
 CALMED = 25.0  #: [1/s] at which velocities are taken away meanwhile: an upright mesh still tips over
 LOOKED = 2.0  #: [s] for which they are looked at without it
+ROUNDED = 2e-5  #: of an inertia that the digits in a file may take away
 STAYS = 0.0005  #: [m], [rad] that a body at rest moves at most in this time
 
 
@@ -33,6 +34,7 @@ def opened_spec(scene: FreeScene, values: Mapping[str, float], *, step: float | 
     for body in scene.bodies:
         if radius and body.solid.kind == "box":
             spec.geom(body.name).margin = radius  # it is smaller by as much
+        spec.body(body.name).inertia = _possible(np.array(spec.body(body.name).inertia))
     place = _side_by_side(scene, values)
     _put(spec, scene, place)
     if scene.planar:
@@ -57,6 +59,17 @@ def _side_by_side(scene: FreeScene, values: Mapping[str, float]) -> Array:
         poses.append([x, 0.0, height, 1.0, 0.0, 0.0, 0.0])
         before = reach
     return np.array(poses)
+
+
+def _possible(inertia: Array) -> Array:
+    """An inertia [3] of which MuJoCo does not say that no body has it, after its digits were rounded.
+
+    A flat disc is on the edge: its inertia about its axis is the sum of the other two. These are raised by a hair.
+    """
+    short = 1 + ROUNDED - (inertia.sum() - inertia.max()) / max(float(inertia.max()), 1e-300)
+    if not 0 < short < 2 * ROUNDED:
+        return inertia
+    return np.where(inertia == inertia.max(), inertia, inertia * (1 + short))
 
 
 def _put(spec: mujoco.MjSpec, scene: FreeScene, poses: Array) -> None:

@@ -77,7 +77,7 @@ def played(problem: Problem, best: Array, points: Array, step: float, seed: int)
     ends = np.quantile(found, [0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2], axis=0)
     how = f"a ball that meets the ground at 1 m/s in MuJoCo, {len(points)} draws of the parameters together"
     return tuple(
-        _estimate(name, v, (min(float(low), v), max(float(high), v)), how)
+        _estimate(name, v, (min(float(low), v), max(min(float(high), _BOUNDS[name][1]), v)), how)
         for name, v, low, high in zip(PLAYED, value, *ends, strict=True)
     )
 
