@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import mujoco
 import pytest
+import trimesh
 from free_recordings import TRUTH, flights, tosses_folder
 
 from carom.cli import main
@@ -87,6 +88,33 @@ def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, t
     assert "friction" in said
 
 
+def test_recordings_without_contact_are_named_and_the_others_kept(carom, folder, tmp_path):
+    """Of the same bodies: two of five only fly."""
+    recordings = read(folder)
+    cube = recordings.trajectories[0].bodies
+    flying = tuple(replace(t, bodies=cube) for t in flights(recordings, 2))
+    write(tmp_path / "some", replace(recordings, trajectories=flying + recordings.trajectories[2:5]))
+    asked = ("--parameters", "friction", "--fix", "stiffness=12000", "--fix", "damping=90", "--threads", 1)
+    code, _, err = carom("identify", tmp_path / "some", *asked, "--json", tmp_path / "found.json")
+    assert code == 0, err
+    why = "it shows no contact: nothing lands, and no two bodies meet"
+    for name in ("toss_00.csv", "toss_01.csv"):
+        assert f"{name} was left out: {why}" in " ".join(err.split())
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["extra"]["left_out"] == {"toss_00.csv": why, "toss_01.csv": why}
+    assert found["extra"]["recordings"] == ["toss_02.csv", "toss_03.csv", "toss_04.csv"]
+
+
+def test_recordings_of_flights_alone_are_refused(carom, folder, tmp_path):
+    recordings = read(folder)
+    write(tmp_path / "flights", replace(recordings, trajectories=flights(recordings, 3)))
+    code, said, err = carom("identify", tmp_path / "flights", "--out", tmp_path / "out")
+    assert code == 2
+    assert "it shows no contact: nothing lands, and no two bodies meet" in err
+    assert not said
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -95,6 +123,12 @@ def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, t
         (("--fix", "friction"), "--fix: expected NAME=VALUE with a number, got 'friction'"),
         (("--fix", "friction=low"), "--fix: expected NAME=VALUE with a number, got 'friction=low'"),
         (("--fix", "mu=0.2"), "unknown parameter 'mu'"),
+        (("--fix", "friction=-1"), "fixed parameter 'friction' must lie from 0 to 1 [1], got -1"),
+        (("--fix", "friction=1e300"), "fixed parameter 'friction' must lie from 0 to 1 [1], got 1e+300"),
+        (("--fix", "friction=nan"), "fixed parameter 'friction' must be a finite number [1], got nan"),
+        (("--fix", "gravity=0"), "fixed parameter 'gravity' must lie from 9.2 to 10.2 [m/s^2], got 0"),
+        (("--fix", "stiffness=0"), "fixed parameter 'stiffness' must lie from 200 to 300000 [1/s^2], got 0"),
+        (("--fix", "damping=2900"), "fixed parameter 'damping' must lie from 2 to 1184 [1/s], got 2900"),
         (("--parameters", "frction"), "unknown parameter 'frction' (did you mean 'friction'?)"),
         (("--parameters", "stiffness,damping_ratio"), "stiffness and damping are one form of solref"),
         (("--fit", "0"), "--fit must be at least 1, got 0"),
@@ -112,3 +146,28 @@ def test_mistakes_end_in_one_line_and_code_two(carom, folder, wrong, message):
     assert message in last
     assert "Traceback" not in err
     assert not said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (("--mesh", "lump.stl", "--density", "0"), "--density: expected from 1 to 30000 kg/m^3, got 0"),
+        (("--mesh", "lump.stl", "--density", "nan"), "--density: expected from 1 to 30000 kg/m^3, got nan"),
+        (("toss", "--aspect", "1e300"), "--aspect: expected a factor from 1 to 10, got 1e+300"),
+        (("toss", "--aspect", "0"), "--aspect: expected a factor from 1 to 10, got 0"),
+        (("toss", "--size", "0", "1"), "--size: expected two factors from 0.01 to 100, lower first, got 0 1"),
+        (("toss", "--mass", "1", "1e9"), "--mass: expected two factors from 0.01 to 100, lower first, got 1 1e+09"),
+        (("toss", "--rate", "0"), "--rate: expected samples per second from 1 to 10000, got 0"),
+        (("toss", "--duration", "0"), "--duration: expected more than 0 and up to 60 s, got 0"),
+        (("toss", "--count", "1" + 30 * "0"), "--count: expected from 1 to 10000000 trajectories, got 1000"),
+    ],
+)
+def test_nonsense_numbers_are_refused_with_their_bounds(carom, tmp_path, wrong, message):
+    trimesh.creation.icosahedron().apply_scale(0.05).export(tmp_path / "lump.stl")
+    given = [str(tmp_path / word) if word == "lump.stl" else word for word in wrong]
+    code, said, err = carom("scale", *given, "--out", tmp_path / "out")
+    assert code == 2
+    assert message in err.strip().splitlines()[-1]
+    assert "Traceback" not in err
+    assert not said
+    assert not (tmp_path / "out").exists()

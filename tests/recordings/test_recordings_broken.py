@@ -56,6 +56,11 @@ DATA_FAULTS = {
     "empty file": ("", "hit.csv: empty file; expected a header line and samples"),
     "header only": (COLUMNS + "\n", "hit.csv: expected samples, got 0 of them"),
     "no time": (GOOD.replace("time", "tool.vx", 1), "hit.csv: no column 'time'; found: tool.vx, box.x, box.y"),
+    "clock jumps": (
+        swap(7, "time", "100000.05"),
+        "hit.csv, row 7, column 'time': expected a sample within 10 s of the one before, got a jump in time of "
+        "100000 s (1 such rows); correct the clock, or split the recording there",
+    ),
     "time goes back": (
         swap(5, "time", "0.005"),
         "hit.csv, row 5, column 'time': expected a time after 0.02, got 0.005: time goes back (1 such rows); "

@@ -52,14 +52,25 @@ def _identification(**extra: object) -> Identification:
         Estimate("stiffness", 51657.9, "1/s^2", 2e4, 1e5, (200.0, 3e5), "weakly identified", "too few bounces"),
         Estimate("gravity", 9.6, "m/s^2", 9.5, 9.7, (9.2, 10.2), "identified", why),
     )
+    bounce = Estimate("restitution", 0.31, "1", 0.287, 0.343, (0.0, 1.0), "identified", "160 draws")
     return Identification(
-        "cma", "toss", made, errors, errors, "leave-one-out", 10, 1, 2.0, 7, extra=extra, notes=("n1",)
+        "cma",
+        "toss",
+        made,
+        errors,
+        errors,
+        "leave-one-out",
+        10,
+        1,
+        2.0,
+        7,
+        extra=extra,
+        notes=("n1",),
+        derived=(bounce,),
     )
 
 
 EXTRA = {
-    "restitution": 0.31,
-    "contact_time_s": 0.0042,
     "sides": {"<toss>_0.csv": "+x", "<toss>_1.csv": "-z"},
     "read_off": ["gravity"],
     "correlations": {"names": ["friction", "stiffness"], "matrix": [[1.0, -0.42], [-0.42, 1.0]]},
@@ -82,7 +93,8 @@ def test_the_page_says_everything_and_loads_nothing(tmp_path: Path) -> None:
         "weakly identified",
         "too few bounces",
         "0.31",
-        "4.2 ms",
+        "0.287 to 0.343",
+        "160 draws",
         "+x: &lt;toss&gt;_0",
         "n1",
         "cma, 7",

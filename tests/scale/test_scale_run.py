@@ -282,8 +282,12 @@ def test_wrong_meshes_are_refused(tmp_path: Path) -> None:
         (lambda: cubes(bodies=(0, 3)), r"--bodies: expected two numbers from 1 to 10, lower first, got 0 3"),
         (lambda: toss(rate=0.0), r"--rate: expected samples per second"),
         (lambda: toss(duration=0.001), r"--duration: expected two sample periods"),
-        (lambda: Variation(size=(2.0, 1.0)), r"--size: expected two positive factors, lower first, got 2 1"),
-        (lambda: Variation(aspect=0.5), r"--aspect: expected a factor of 1 or more"),
+        (lambda: toss(rate=1e4, duration=60.0), r"--rate, --duration: expected 20000 samples of a trajectory at most"),
+        (lambda: Variation(size=(2.0, 1.0)), r"--size: expected two factors from 0.01 to 100, lower first, got 2 1"),
+        (lambda: Variation(mass=(0.0, 1.0)), r"--mass: expected two factors from 0.01 to 100, lower first, got 0 1"),
+        (lambda: Variation(aspect=0.5), r"--aspect: expected a factor from 1 to 10, got 0.5"),
+        (lambda: Variation(aspect=1e300), r"--aspect: expected a factor from 1 to 10, got 1e\+300"),
+        (lambda: Variation(aspect=float("nan")), r"--aspect: expected a factor from 1 to 10, got nan"),
     ],
 )
 def test_wrong_ranges_are_refused(make, said) -> None:  # type: ignore[no-untyped-def]

@@ -86,7 +86,8 @@ def _values(fixed: list[str]) -> dict[str, float]:
 def suggest(
     recordings: RecordingsArg,
     params: Annotated[
-        Path | None, typer.Option(help="parameters.yaml, from `carom identify`; without it, identified first")
+        Path | None,
+        typer.Option(help="parameters.yaml or its folder, from `carom identify`; without it, identified first"),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="recordings to suggest")] = 3,
     threads: Threads = 0,

@@ -14,7 +14,9 @@ from carom.cli.console import Json, Seed, Threads, run
 def scale(
     out: Annotated[Path, typer.Option(help="folder for the trajectories; an interrupted run goes on there")],
     scene: Annotated[str | None, typer.Argument(help="toss, cubes, or a recordings folder; none with --mesh")] = None,
-    params: Annotated[Path | None, typer.Option(help="parameters.yaml, from `carom identify`; else defaults")] = None,
+    params: Annotated[
+        Path | None, typer.Option(help="parameters.yaml or its folder, from `carom identify`; else defaults")
+    ] = None,
     count: Annotated[int, typer.Option(min=1, help="trajectories")] = 3000,
     mesh: Annotated[list[Path] | None, typer.Option(help="convex mesh to drop on the ground; repeat for more")] = None,
     rotate: Annotated[

@@ -71,6 +71,7 @@ class ParametersFile(Keys):
     method: str
     seed: int
     parameters: dict[str, EstimateKeys]
+    derived: dict[str, EstimateKeys] = Field(default_factory=dict)
     errors: AllErrorsKeys
     effort: EffortKeys
     notes: list[str]
@@ -122,6 +123,8 @@ class Identification:
     norm: str = "kinetic energy: vx, vy, k*wz"  #: what the errors are measured in
     notes: tuple[str, ...] = ()  #: anything else a reader should know
     extra: Mapping[str, Any] = field(default_factory=dict)  #: method's own facts, JSON-able
+    derived: tuple[Estimate, ...] = ()  #: what is no parameter of a simulator: restitution, contact time
+    made_from: Mapping[str, Any] = field(default_factory=dict)  #: as the file says that it was read from
 
     def __getitem__(self, name: str) -> Estimate:
         for estimate in self.estimates:
@@ -142,6 +145,7 @@ class Identification:
             "method": self.method,
             "seed": self.seed,
             "parameters": {e.name: _estimate_dict(e) for e in self.estimates},
+            "derived": {e.name: _estimate_dict(e) for e in self.derived},
             "errors": {
                 "norm": self.norm,
                 "training": _errors_dict(self.training),
@@ -218,6 +222,8 @@ def _from_dict(data: Mapping[str, Any]) -> Identification:
         norm=str(errors.get("norm", "")),
         notes=tuple(data.get("notes", ())),
         extra=dict(data.get("extra", {})),
+        derived=tuple(_estimate(name, values) for name, values in data.get("derived", {}).items()),
+        made_from=dict(data["made_from"]),
     )
 
 

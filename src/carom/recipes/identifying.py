@@ -18,7 +18,16 @@ from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
-from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
+from carom.recipes.tosses import (
+    Calibrated,
+    FreeOptions,
+    Skipped,
+    facts,
+    identify_free,
+    left_out_lines,
+    skipped_lines,
+    write_calibrated,
+)
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import Kind, kind_of
 
@@ -63,12 +72,13 @@ class IdentifyResult(Result):
         return found if len(found) > 1 else found[0]
 
     def tables(self) -> Sequence[PrintedTable]:
-        about = "friction from slides" if self.kind == "strikes" else "errors and contact"
+        about = "friction from slides" if self.kind == "strikes" else "errors"
         made = []
         for group in self.groups:
             found = group.identification
             rows = [
-                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason] for e in found.estimates
+                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason]
+                for e in (*found.estimates, *found.derived)
             ]
             columns = ("parameter", "value", "90 % interval", "unit", "verdict", "why")
             made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows))
@@ -76,7 +86,8 @@ class IdentifyResult(Result):
         return made
 
     def notes(self) -> Sequence[str]:
-        return [*self.findings, *(f"wrote {path}" for path in self.files), *skipped_lines(self.skipped)]
+        left_out = left_out_lines([group.calibrated for group in self.groups if group.calibrated is not None])
+        return [*self.findings, *(f"wrote {path}" for path in self.files), *left_out, *skipped_lines(self.skipped)]
 
 
 def identify(

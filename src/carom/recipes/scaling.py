@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, final
 
 from carom.core.errors import CaromError, unknown_name
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
+from carom.identify.parameter_files import choose_one, parameter_files
 from carom.recipes.result import PrintedTable, Result, table_of
 from carom.scale import Scaled, Variation, augment, calibration, cubes, dropped, recorded, toss
 from carom.scale import scale as simulate
+from carom.scale.around import Recorded, with_own_parameters
+from carom.scale.calibration import Calibration, Calibrations, group_calibrations
 from carom.scale.sources import Source
 
 BUILTIN = ("toss", "cubes")
@@ -23,7 +26,7 @@ NOTES = 5  #: of what was made that are shown
 class ScaleOptions:
     """Which bodies move, how they vary, and for how long. None: the source's own."""
 
-    params: Path | None = None  #: `parameters.yaml` made by `identify`; None: the engine's defaults
+    params: Path | None = None  #: `parameters.yaml` made by `identify`, or its folder; None: the engine's defaults
     spread: bool = False  #: whether parameters are drawn within their 90 % intervals
     mesh: Sequence[Path] = ()  #: convex meshes to drop on the ground, in place of a scene
     bodies: tuple[int, int] | None = None  #: fewest and most: cubes that stand, meshes
@@ -87,18 +90,42 @@ def _scale(
     if rotate is not None:
         _refuse_with_augment(options, scene, threads)
         return ScaleResult(augment(Path(rotate), out, count=count, seed=seed, progress=progress))
-    given = {name: getattr(options, name) for name in ("size", "aspect", "mass")}
+    source, found, notes = _calibrated(_source(None if scene is None else str(scene), options), options)
     made = simulate(
-        _source(None if scene is None else str(scene), options),
-        calibration(options.params, spread=options.spread),
+        source,
+        found,
         out,
         count=count,
-        variation=Variation(**{name: value for name, value in given.items() if value is not None}),
+        variation=Variation(**_given(size=options.size, aspect=options.aspect, mass=options.mass)),
         seed=seed,
         threads=threads,
         progress=progress,
     )
-    return ScaleResult(made)
+    return ScaleResult(replace(made, notes=(*notes, *made.notes)))
+
+
+def _calibrated(source: Source, options: ScaleOptions) -> tuple[Source, Calibration | Calibrations, Sequence[str]]:
+    """The source with its parameters, for each group its own where there are several; and what to say of it."""
+    files = () if options.params is None else parameter_files(options.params)
+    if options.params is not None and len(files) > 1:
+        if not isinstance(source, Recorded):
+            raise choose_one(options.params, files)
+        every = group_calibrations(options.params, files, source.recordings, spread=options.spread)
+        return *with_own_parameters(source, every), ()
+    found = calibration(files[0] if files else None, spread=options.spread)
+    if isinstance(source, Recorded) and found.recordings and len(source.parts) > 1:
+        others = sum(not set(found.recordings) & set(part.motions.names) for part in source.parts)
+        if others:
+            note = (
+                f"{others} of {len(source.parts)} groups of bodies move by parameters that were identified from others"
+            )
+            return source, found, (f"{note}; --params with the folder of all groups gives each its own",)
+    return source, found, ()
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those of the options that a user gave."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _refuse_with_augment(options: ScaleOptions, scene: str | Path | None, threads: int) -> None:
@@ -116,7 +143,7 @@ def _source(scene: str | None, options: ScaleOptions) -> Source:
     if options.density is not None and not meshes:
         raise CaromError("--density belongs to --mesh; other bodies have a mass of their own")
     if meshes:
-        return dropped(meshes, bodies=bodies, **timing, **({"density": options.density} if options.density else {}))
+        return dropped(meshes, bodies=bodies, **timing, **_given(density=options.density))
     if scene is None:
         raise CaromError(f"expected a scene ({', '.join(BUILTIN)}, or a recordings folder), --mesh, or --augment")
     if scene == "cubes":

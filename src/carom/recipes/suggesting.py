@@ -15,6 +15,7 @@ from carom.core.progress import Progress, silent
 from carom.identify.next.candidates import practical, reachable
 from carom.identify.next.choose import Suggestion
 from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
+from carom.identify.parameter_files import choose_one, parameter_files, refuse_of_others
 from carom.identify.result import Identification
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses.recorded import Motions, groups, motions_of
@@ -81,13 +82,22 @@ def suggest(
 ) -> SuggestResult:
     """Suggest the next recordings: those expected to narrow the parameters most.
 
-    `params` is a `parameters.yaml` made by `identify`; without it, parameters are identified first, by CMA-ES.
+    `params` is a `parameters.yaml` made by `identify`, or its folder, with several groups too; without it, parameters
+    are identified first, by CMA-ES.
     """
     folder = read(Path(recordings))
-    given = None if params is None else read_parameters(Path(params))
-    find = _for_bodies if kind_of(folder) == "free bodies" else _for_strikes
-    made, skipped = find(folder, given, count=count, seed=seed, threads=threads, progress=progress)
-    return SuggestResult(Path(recordings), tuple(made), given is None, seed, skipped)
+    files = () if params is None else parameter_files(params)
+    given = [read_parameters(file) for file in files]
+    if kind_of(folder) == "free bodies":
+        for file, one in zip(files, given, strict=True):
+            refuse_of_others(file, one, folder.made_from())
+        made, skipped = _for_bodies(folder, given, count=count, seed=seed, threads=threads, progress=progress)
+    elif params is not None and len(given) > 1:
+        raise choose_one(params, files)
+    else:
+        first = given[0] if given else None
+        made, skipped = _for_strikes(folder, first, count=count, seed=seed, threads=threads, progress=progress)
+    return SuggestResult(Path(recordings), tuple(made), not given, seed, skipped)
 
 
 def _tables(group: SuggestedGroup) -> list[PrintedTable]:
@@ -109,15 +119,15 @@ def _tables(group: SuggestedGroup) -> list[PrintedTable]:
 
 
 def _for_bodies(
-    folder: Recordings, given: Identification | None, *, count: int, seed: int, threads: int, progress: Progress
+    folder: Recordings, given: Sequence[Identification], *, count: int, seed: int, threads: int, progress: Progress
 ) -> tuple[list[SuggestedGroup], Skipped]:
     """Suggestions for every group of free bodies that the parameters are about."""
     skipped: Skipped = ()
-    if given is None:
+    if not given:
         fits, skipped = identify_free(folder, seed=seed, threads=threads, progress=progress)
         pairs = [(c.trained, c.identification) for c in fits]
     else:
-        pairs = _described_by(folder, given)
+        pairs = [pair for one in given for pair in _described_by(folder, one)]
     found = []
     for recorded, identification in pairs:
         motions, model = described(recorded, identification)

@@ -16,15 +16,18 @@ from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, groups, motions_of
+from carom.identify.tosses.restitution import measured
 from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, identify_motions, percent_errors
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Recordings
 from carom.scenes.free import timestep
+from carom.scenes.free_opened import opened_spec
 from carom.scenes.parameters import TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
 TESTED = 100  #: at most
+NAMED = 5  #: recordings left out that are named, of each group
 Skipped = tuple[tuple[str, str], ...]  #: first recording of each group that shows nothing, and why
 
 
@@ -36,6 +39,7 @@ class Calibrated:
     model: MotionModel
     trained: Motions  #: with the heavy sides that were found
     tested: Motions | None  #: recordings that the fit has not seen
+    left_out: Skipped = ()  #: recordings that cannot be simulated, and why
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,16 @@ def skipped_lines(skipped: Skipped) -> list[str]:
     return [f"{name} and others of its bodies were passed over: {reason}" for name, reason in skipped]
 
 
+def left_out_lines(found: Sequence[Calibrated]) -> list[str]:
+    """What a reader is told of recordings that were neither fitted nor tested."""
+    lines = []
+    for calibrated in found:
+        lines += [f"{name} was left out: {why}" for name, why in calibrated.left_out[:NAMED]]
+        if (more := len(calibrated.left_out) - NAMED) > 0:
+            lines.append(f"{more} more of its group were left out; --json has them all")
+    return lines
+
+
 def _calibrated(
     recordings: Recordings,
     rows: Sequence[int],
@@ -99,7 +113,7 @@ def _calibrated(
     progress: Progress,
 ) -> Calibrated:
     """What one group of recordings tells."""
-    every, _ = motions_of(recordings, rows)
+    every, left_out = motions_of(recordings, rows)
     trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
     identification, model = identify_motions(
         trained,
@@ -115,7 +129,11 @@ def _calibrated(
     if "sides" in identification.extra:
         sides = [SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]
         trained = trained.with_sides(SIDES[sides])
-    return Calibrated(identification, model, trained, tested)
+    fitted = [recordings.trajectories[row] for row in rows if recordings.trajectories[row].name in trained.names]
+    identification = replace(identification, derived=(*identification.derived, *measured(fitted)))
+    if left_out:
+        identification = replace(identification, extra={**identification.extra, "left_out": dict(left_out)})
+    return Calibrated(identification, model, trained, tested, left_out)
 
 
 def _tested(identification: Identification, model: MotionModel, tested: Motions, threads: int) -> Identification:
@@ -145,7 +163,7 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
 
     out.mkdir(parents=True, exist_ok=True)
     trained, model = calibrated.trained, calibrated.model
-    spec = trained.scene.spec_with(dict(model.values), step=timestep(trained.period))
+    spec = opened_spec(trained.scene, model.values, step=timestep(trained.period))
     spec.compile()
     text = spec.to_xml()
     xml = out / "calibrated.xml"
@@ -158,7 +176,7 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:
-    """What a reader wants beside the parameters: errors before, after and on unseen recordings; the contact."""
+    """What a reader wants beside the parameters: errors before, after and on unseen recordings."""
     extra = calibrated.identification.extra
 
     def words(errors: Mapping[str, float]) -> str:
@@ -169,6 +187,4 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
         if "errors_held_out_one_simulation" in extra:
             found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
-    found["restitution"] = f"{extra['restitution']:.2f}"
-    found["contact time"] = f"{1000 * extra['contact_time_s']:.1f} ms"
     return found

@@ -94,7 +94,7 @@ def _parameters(identification: Identification) -> list[Section]:
             e.verdict,
             e.reason,
         )
-        for e in identification.estimates
+        for e in (*identification.estimates, *identification.derived)
     )
     columns = ("parameter", "value", "unit", "90 % interval", "bounds", "verdict", "why")
     figure = parameter_intervals(drawn).update_layout(margin_r=280)
@@ -155,10 +155,6 @@ def _facts(identification: Identification) -> Table:
     if direct:
         said = (f"{e.name.replace('_', ' ')} {_plain(e.value)} {e.unit if e.unit != '1' else ''}" for e in direct)
         rows.append(("read off directly, without a search", "; ".join(s.strip() for s in said)))
-    if "restitution" in extra:
-        rows.append(("restitution of a central impact at 1 m/s", f"{float(extra['restitution']):.2f}"))
-    if "contact_time_s" in extra:
-        rows.append(("contact time of such an impact", f"{1000 * float(extra['contact_time_s']):.1f} ms"))
     if sides := extra.get("sides"):
         towards: dict[str, list[str]] = {}
         for name, side in sides.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.recordings import Recordings, read
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
+from carom.scale.calibration import Calibration, Calibrations
 from carom.scale.draws import Draw, Maker, apart, below, turned
 from carom.scale.sources import Source, sampling
 from carom.scenes.shapes import Body
@@ -50,10 +51,18 @@ class Recorded(Source):
     recordings: Mapping[str, str] = field(default_factory=dict)  #: name and SHA-256
     skipped: tuple[tuple[str, str], ...] = ()  #: recordings that cannot be started from, and why
 
+    def group(self, rng: np.random.Generator) -> int:
+        """Which group of recordings is drawn around, each as often as it has recordings."""
+        sizes = np.array([len(part.motions) for part in self.parts])
+        return int(rng.choice(len(sizes), p=sizes / sizes.sum()))
+
+    def groups_of_templates(self) -> tuple[int, ...]:
+        """See `Source`."""
+        return tuple(number for number, part in enumerate(self.parts) for _ in part.templates)
+
     def draw(self, make: Maker, rng: np.random.Generator) -> Draw:
         """A recorded start, changed: turned about the vertical, its bodies varied, its states moved a little."""
-        sizes = np.array([len(part.motions) for part in self.parts])
-        part = self.parts[int(rng.choice(len(sizes), p=sizes / sizes.sum()))]
+        part = self.parts[self.group(rng)]
         row = int(rng.integers(len(part.motions)))
         bodies = tuple(
             make.make(t, rng, name=b.name) for t, b in zip(part.templates, part.motions.scene.bodies, strict=True)
@@ -109,6 +118,26 @@ class Recorded(Source):
                 for part in self.parts
             ],
         }
+
+
+def with_own_parameters(source: Recorded, found: Sequence[Calibration]) -> tuple[Recorded, Calibrations]:
+    """Those of the groups that parameters were identified from, each with its own; the others are left out, and named.
+
+    Raises if there are parameters of none.
+    """
+    kept, own, skipped = [], [], list(source.skipped)
+    for part in source.parts:
+        mine = [one for one in found if set(one.recordings) & set(part.motions.names)]
+        if mine:
+            kept.append(part)
+            own.append(mine[0])
+        else:
+            skipped += [(name, "no parameters were identified from its bodies") for name in part.motions.names]
+    if not kept:
+        raise CaromError(f"{source.name}: holds none of the recordings that the parameters were identified from")
+    templates = tuple(t for part in kept for t in part.templates)
+    chosen = replace(source, parts=tuple(kept), templates=templates, skipped=tuple(skipped))
+    return chosen, Calibrations(tuple(own), tuple(part.motions.names for part in kept))
 
 
 def recorded(folder: Path, *, rate: float | None = None, duration: float | None = None) -> Recorded:

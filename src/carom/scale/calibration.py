@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,12 @@ import numpy as np
 
 from carom.core.artefacts import made_from
 from carom.core.errors import CaromError, unknown_name
+from carom.identify.parameter_files import refuse_of_others
 from carom.identify.result import FILE, Estimate, read
 from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
 from carom.state import Array
+
+BEYOND = 1000.0  #: times a parameter's bounds: a person may write more than what is searched, but not anything
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Calibration:
     source: str  #: "defaults", or how they were identified
     spread: bool = False
     made_from: Mapping[str, Any] = field(default_factory=dict)  #: the file of parameters and its SHA-256
+    recordings: tuple[str, ...] = ()  #: names of those that they were identified from; empty: not known
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,10 +53,63 @@ class Calibration:
             "source": self.source,
             "drawn": "within the 90 % intervals, per trajectory" if self.spread else "fixed at the values",
             "values": {
-                p.name: {"value": v, "unit": p.unit, "interval": list(i) if self.spread else [v, v]}
-                for p, v, i in zip(self.parameters, self.value, self.interval, strict=True)
+                p.name: {"value": v, "unit": p.unit, "interval": list(self.range_of(p.name, v))}
+                for p, v in zip(self.parameters, self.value, strict=True)
             },
         }
+
+    def range_of(self, name: str, default: float) -> tuple[float, float]:
+        """Between which values a parameter is in the trajectories; twice the default if it is not among these."""
+        if name not in self.names:
+            return default, default
+        at = self.names.index(name)
+        return self.interval[at] if self.spread else (self.value[at], self.value[at])
+
+
+@dataclass(frozen=True)
+class Calibrations:
+    """Parameters of all that a source draws: one for everything, or one for each of its groups of bodies."""
+
+    each: tuple[Calibration, ...]
+    groups: tuple[tuple[str, ...], ...] = ((),)  #: recordings of each group, where each has its own
+
+    def of(self, group: int) -> Calibration:
+        """The parameters of a group."""
+        return self.each[group if len(self.each) > 1 else 0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters that any of them has."""
+        return tuple(dict.fromkeys(name for one in self.each for name in one.names))
+
+    @property
+    def made_from(self) -> Mapping[str, Any]:
+        """For the header."""
+        return self.each[0].made_from
+
+    def range_of(self, name: str, default: float) -> tuple[float, float]:
+        """Between which values a parameter is in all trajectories."""
+        return _span([one.range_of(name, default) for one in self.each])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters as the header states them: those of groups one by one, and the ranges of all."""
+        if len(self.each) == 1:
+            return self.each[0].to_dict()
+        units = {p.name: p.unit for one in self.each for p in one.parameters}
+        ranges = {n: _span([one.range_of(n, 0.0) for one in self.each if n in one.names]) for n in self.names}
+        return {
+            "source": f"{self.each[0].source}, {len(self.each)} groups with their own",
+            "drawn": f"by the group of the row's source, {self.each[0].to_dict()['drawn']}",
+            "values": {n: {"value": None, "unit": units[n], "interval": list(ranges[n])} for n in self.names},
+            "groups": [
+                {"recordings": list(names), "values": one.to_dict()["values"]}
+                for names, one in zip(self.groups, self.each, strict=True)
+            ],
+        }
+
+
+def _span(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def calibration(path: Path | None, *, spread: bool = False) -> Calibration:
@@ -74,7 +131,20 @@ def calibration(path: Path | None, *, spread: bool = False) -> Calibration:
     source = f"{found.method}: {found.scene}"
     values = tuple(e.value for e in found.estimates)
     file = path / FILE if path.is_dir() else path
-    return Calibration(parameters, values, interval, source, spread, {"parameters": made_from(file, [file])})
+    used = tuple(map(str, found.extra.get("recordings", ())))
+    return Calibration(parameters, values, interval, source, spread, {"parameters": made_from(file, [file])}, used)
+
+
+def group_calibrations(
+    folder: Path, files: Sequence[Path], recordings: Mapping[str, str], *, spread: bool = False
+) -> tuple[Calibration, ...]:
+    """The parameters of every group that `carom identify` wrote into a folder, from these recordings."""
+    every = {"parameters": made_from(folder, files)}
+    found = []
+    for file in files:
+        refuse_of_others(file, read(file), recordings)
+        found.append(replace(calibration(file, spread=spread), made_from=every))
+    return tuple(found)
 
 
 def _refuse(path: Path, estimate: Estimate) -> None:
@@ -88,6 +158,8 @@ def _refuse(path: Path, estimate: Estimate) -> None:
         raise CaromError(
             f"{path}: expected a {'positive' if usual.low > 0 else 'non-negative'} '{name}', got {estimate.value:g}"
         )
+    if abs(estimate.value) > (most := BEYOND * max(abs(usual.low), abs(usual.high))):
+        raise CaromError(f"{path}: expected '{name}' up to {most:g} [{usual.unit}], got {estimate.value:g}")
 
 
 def _interval(estimate: Estimate) -> tuple[float, float]:

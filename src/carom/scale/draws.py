@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,20 +39,25 @@ class Pool:
 
     templates: tuple[Body, ...]  #: whose meshes they are
     stretch: Array  #: [K, 3]
-    scale: float = 1.0  #: `length_scale`, the same for all
+    scale: tuple[float, ...]  #: [K] `length_scale` of each
 
     @classmethod
-    def drawn(cls, templates: tuple[Body, ...], variation: Variation, scale: float, seed: tuple[int, ...]) -> Pool:
-        """`VARIANTS` of each mesh among the templates."""
+    def drawn(
+        cls, templates: Sequence[Body], variation: Variation, scale: Sequence[float], seed: tuple[int, ...]
+    ) -> Pool:
+        """`VARIANTS` of each mesh among the templates, which have these scales."""
         rng = np.random.default_rng(np.random.SeedSequence(seed[0], spawn_key=seed[1:]))
-        meshes = [t for t in templates if t.solid.kind == "mesh" for _ in range(VARIANTS)]
+        both = zip(templates, scale, strict=True)
+        meshes = [(t, s) for t, s in both if t.solid.kind == "mesh" for _ in range(VARIANTS)]
         stretch = [variation.stretch("mesh", rng) for _ in meshes]
-        return cls(tuple(meshes), np.array(stretch).reshape(-1, 3), scale)
+        return cls(tuple(t for t, _ in meshes), np.array(stretch).reshape(-1, 3), tuple(s for _, s in meshes))
 
     def shapes(self) -> tuple[Shape, ...]:
         """The stretched meshes."""
-        scale = np.full(3, self.scale)
-        return tuple(t.solid.stretched(s).stretched(scale) for t, s in zip(self.templates, self.stretch, strict=True))
+        return tuple(
+            template.solid.stretched(stretch).stretched(np.full(3, scale))
+            for template, stretch, scale in zip(self.templates, self.stretch, self.scale, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False)

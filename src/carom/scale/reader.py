@@ -178,7 +178,7 @@ class Trajectories(Sequence[ScaledTrajectory]):
             status=str(self.columns.plain["status"][row]),
             period=self.period,
             bodies=self._bodies(row, count, part),
-            parameters=dict(zip(self.parameter_names, values, strict=True)),
+            parameters={n: v for n, v in zip(self.parameter_names, values, strict=True) if np.isfinite(v)},
             gravity=float(self.columns.plain["gravity"][row]),
             ground=Ground((x, y, z), height) if np.isfinite(ground).all() else None,
             position=part("position", samples, count, 3),

@@ -15,7 +15,7 @@ from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.core.rotations import matrices
 from carom.engines.mujoco.engine import MujocoEngine
-from carom.scale.calibration import Calibration
+from carom.scale.calibration import Calibration, Calibrations
 from carom.scale.draws import Draw, Maker, Pool, lean, turned
 from carom.scale.reader import Trajectories, load, summary
 from carom.scale.shards import COLUMNS, MADE_WITH, Row, meshes_of, write_shards
@@ -28,6 +28,7 @@ from carom.state import Array, SceneState
 
 AWAY = 10.0  #: [m] further than this from its start a body has left the scene
 STATE = ("position", "quaternion", "velocity", "spin")  #: of the bodies at the start
+_Alike = tuple[tuple[str, ...], tuple[str, ...]]  #: kinds of the bodies, and parameters: these run in one batch
 _START, _VALUES, _POOL = 0, 1, 2  #: what a random stream is for: with other parameters, starts stay the same
 
 
@@ -54,7 +55,7 @@ class Scaled:
 
 def scale(
     source: Source,
-    calibration: Calibration,
+    calibration: Calibration | Calibrations,
     out: Path,
     *,
     count: int = 3000,
@@ -68,9 +69,11 @@ def scale(
     Trajectory i depends on the seed and on i alone (where there are meshes, also on which shard it is in).
     """
     variation = variation or Variation()
-    _refuse_mixtures(source, calibration)
-    start, shards = perf_counter(), _Shards(source, calibration, variation, seed, threads)
-    header = _header(source, calibration, variation, seed, {**source.made_from(), **calibration.made_from})
+    found = calibration if isinstance(calibration, Calibrations) else Calibrations((calibration,))
+    for one in found.each:
+        _refuse_mixtures(source, one)
+    start, shards = perf_counter(), _Shards(source, found, variation, seed, threads)
+    header = _header(source, found, variation, seed, {**source.made_from(), **found.made_from})
     report = None if progress is None else lambda done, total: progress("simulate trajectories", done, total)
     made = write_shards(out, count, header, shards.make, progress=report)
     return Scaled(out, made, perf_counter() - start, shards.engine_seconds, source.notes())
@@ -90,8 +93,9 @@ def _refuse_mixtures(source: Source, calibration: Calibration) -> None:
 
 
 def _header(
-    source: Source, calibration: Calibration, variation: Variation, seed: int, made_from: dict[str, Any]
+    source: Source, calibration: Calibrations, variation: Variation, seed: int, made_from: dict[str, Any]
 ) -> dict[str, Any]:
+    least, most = calibration.range_of("gravity", source.gravity)
     return {
         "made_by": {"command": "scale", "how": "simulated in MuJoCo with these parameters"},
         "scene": source.name,
@@ -99,7 +103,7 @@ def _header(
         "period": float(source.period),
         "samples": source.samples,
         "units": UNITS,
-        "gravity": source.gravity,
+        "gravity": least if least == most else [least, most],  # the rows' own, or the range that they are in
         "ground_height": source.ground_height,
         "planar": source.planar,
         "parameters": calibration.to_dict(),
@@ -120,62 +124,66 @@ def _header(
     }
 
 
+def _of_engine(names: Sequence[str]) -> list[str]:
+    """Those of the parameters that are not part of the bodies."""
+    return [name for name in names if name not in OF_BODIES]
+
+
 class _Shards:
     """Makes the rows of shards; compiled models are kept from one to the next."""
 
-    def __init__(self, source: Source, calibration: Calibration, variation: Variation, seed: int, threads: int) -> None:
+    def __init__(
+        self, source: Source, calibration: Calibrations, variation: Variation, seed: int, threads: int
+    ) -> None:
         self.source, self.calibration, self.variation = source, calibration, variation
         self.seed, self.threads, self.engine_seconds = seed, threads, 0.0
-        self.parameters = [p for p in calibration.parameters if p.name not in OF_BODIES]
-        self._columns = [i for i, p in enumerate(calibration.parameters) if p.name not in OF_BODIES]
-        self._engines: dict[tuple[str, ...], MujocoEngine] = {}
+        self._engines: dict[_Alike, MujocoEngine] = {}
 
     def make(self, shard: int, indices: range) -> Sequence[Row]:
         """The trajectories of one shard: drawn one by one, simulated together by their number of bodies."""
-        names = self.calibration.names
-        length = dict(zip(names, self.calibration.value, strict=True)).get("length_scale", 1.0)
-        pool = Pool.drawn(self.source.templates, self.variation, length, (self.seed, _POOL, shard))
+        groups = [self.calibration.of(group) for group in self.source.groups_of_templates()]
+        lengths = [dict(zip(one.names, one.value, strict=True)).get("length_scale", 1.0) for one in groups]
+        pool = Pool.drawn(self.source.templates, self.variation, lengths, (self.seed, _POOL, shard))
         if len(pool.templates):
             self._engines.clear()  # the meshes are this shard's own
-        drawn: list[tuple[Draw, Array]] = []
-        for index in indices:
-            values = self.calibration.draw(self._random(_VALUES, index))
-            named = dict(zip(names, values.tolist(), strict=True))
+        drawn: list[tuple[Draw, dict[str, float]]] = []
+        together: dict[_Alike, list[int]] = {}
+        for row, index in enumerate(indices):
+            one = self.calibration.of(self.source.group(self._random(_START, index)))
+            named = dict(zip(one.names, one.draw(self._random(_VALUES, index)).tolist(), strict=True))
             draw = self.source.draw(Maker(self.variation, pool, named), self._random(_START, index))
-            drawn.append((turned(draw, lean(named), self.source.ground_height), values))
-        together: dict[tuple[str, ...], list[int]] = {}
-        for row, (draw, _) in enumerate(drawn):
-            together.setdefault(draw.kinds, []).append(row)
+            drawn.append((turned(draw, lean(named), self.source.ground_height), named))
+            together.setdefault((draw.kinds, one.names), []).append(row)
         rows: dict[int, Row] = {}
-        for members in together.values():
-            engine = self._engine(drawn[members[0]][0], pool)
-            values = np.array([drawn[row][1] for row in members])
+        for alike, members in together.items():
+            engine = self._engine(alike, drawn[members[0]][0], pool)
             draws = [drawn[row][0] for row in members]
             at, turn, going, spin = (np.array([getattr(draw, name) for draw in draws]) for name in STATE)
             start = SceneState(engine.layout.bodies, at, turn, going, spin)
-            own = {p.name: values[:, i] for p, i in zip(self.parameters, self._columns, strict=True)}
+            own = {name: np.array([drawn[row][1][name] for row in members]) for name in _of_engine(alike[1])}
             run = engine.open(start, own, bodies=[draw.bodies for draw in draws])
             motion = run.rollout((self.source.samples - 1) * self.source.period, frames=self.source.samples)
             self.engine_seconds += motion.engine_seconds
             for n, row in enumerate(members):
-                draw, value = drawn[row]
+                draw, named = drawn[row]
                 moved = motion.position[n], motion.quaternion[n]
-                rows[row] = self._row(indices[row], draw, value, *moved, failed=bool(motion.failed[n]))
+                rows[row] = self._row(indices[row], draw, named, *moved, failed=bool(motion.failed[n]))
         return [rows[row] for row in range(len(indices))]
 
     def _random(self, purpose: int, index: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))
 
-    def _engine(self, draw: Draw, pool: Pool) -> MujocoEngine:
-        if draw.kinds not in self._engines:
-            source, names = self.source, [p.name for p in self.parameters]
+    def _engine(self, alike: _Alike, draw: Draw, pool: Pool) -> MujocoEngine:
+        if alike not in self._engines:
+            source, names = self.source, _of_engine(alike[1])
             scene = FreeScene(source.name, draw.bodies, source.gravity, source.ground_height, source.planar)
             varied, step = VariedScene(scene, pool.shapes()), timestep(source.period)
-            self._engines[draw.kinds] = MujocoEngine(varied, names, step=step, threads=self.threads)
-        return self._engines[draw.kinds]
+            self._engines[alike] = MujocoEngine(varied, names, step=step, threads=self.threads)
+        return self._engines[alike]
 
-    def _row(self, index: int, draw: Draw, values: Array, position: Array, quaternion: Array, *, failed: bool) -> Row:
-        named = dict(zip(self.calibration.names, values.tolist(), strict=True))
+    def _row(
+        self, index: int, draw: Draw, named: dict[str, float], position: Array, quaternion: Array, *, failed: bool
+    ) -> Row:
         normal = matrices(lean(named))[:, 2]
         ground = np.array([*normal, normal[2] * self.source.ground_height])
         failed = failed or not (np.isfinite(position).all() and np.isfinite(quaternion).all())
@@ -192,7 +200,7 @@ class _Shards:
             draw.source,
             status,
             draw.bodies,
-            values,
+            np.array([named.get(name, np.nan) for name in self.calibration.names]),
             named.get("gravity", self.source.gravity),
             ground,
             position,

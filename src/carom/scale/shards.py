@@ -24,6 +24,7 @@ FORMAT = "carom-trajectories/1"
 EARLIER = "header.json"  #: the header's name in earlier versions
 FREE = ("made_from.recordings.name", "made_from.parameters.name")  #: folders and files may be moved meanwhile
 SHARD = 250  #: trajectories in a file: a kill loses at most these
+MOST = 10_000_000  #: trajectories of a data set
 STATUSES = ("ok", "failed", "away", "overlap")
 MADE_WITH = ("mujoco", "numpy", "pyarrow")  #: packages that the data depend on
 _NUMBERS = pa.large_list(pa.float64())
@@ -63,8 +64,8 @@ COLUMNS = {
     "mass": "[B] kg",
     "com": "[B, 3] centre of mass in the body's frame [m]",
     "inertia": "[B, 3, 3] about the centre of mass, in the body's axes [kg m^2]",
-    "parameters": "[P] in the order of the header's parameters",
-    "gravity": "m/s^2, along -z",
+    "parameters": "[P] in the order of the header's parameters; NaN: its group has no such one",
+    "gravity": "of this trajectory [m/s^2], along -z",
     "ground": "[4] nx, ny, nz, height [m]: the points p with n . p = height; NaN over an air table",
     "start_velocity": "[B, 3] of the bodies' frames [m/s]; NaN if it was not set",
     "start_spin": "[B, 3] world [rad/s]; NaN if it was not set",
@@ -76,9 +77,16 @@ COLUMNS = {
 class ParameterKeys(Keys):
     """What a header says of a parameter."""
 
-    value: float
+    value: float | None  #: None: each group has its own
     unit: str
     interval: tuple[float, float]
+
+
+class GroupKeys(Keys):
+    """Parameters of trajectories that are drawn around some recordings."""
+
+    recordings: list[str]
+    values: dict[str, ParameterKeys]
 
 
 class ParametersKeys(Keys):
@@ -87,6 +95,7 @@ class ParametersKeys(Keys):
     source: str
     drawn: str
     values: dict[str, ParameterKeys]
+    groups: list[GroupKeys] = Field(default_factory=list)
 
 
 class HowKeys(Keys):
@@ -118,7 +127,7 @@ class TrajectoriesHeader(Header):
     meshes: dict[str, MeshKeys]
     columns: dict[str, str]
     samples: int = 0
-    gravity: float = 0.0
+    gravity: float | tuple[float, float] = 0.0  #: of all rows, or the range that they are in
     ground_height: float = 0.0
     planar: bool = False
     bodies: list[dict[str, Any]] = Field(default_factory=list)
@@ -206,8 +215,8 @@ def write_shards(
 
     After a kill the same call goes on where it stopped and ends with the same bytes; so does one with a larger count.
     """
-    if count < 1:
-        raise CaromError(f"--count: expected one trajectory or more, got {count}")
+    if not 1 <= count <= MOST:
+        raise CaromError(f"--count: expected from 1 to {MOST} trajectories, got {count}")
     if folder.exists() and not folder.is_dir():
         raise CaromError(f"--out {folder}: expected a folder, or a name for a new one; that is a file")
     whole = {"format": FORMAT, "count": count, "shard": SHARD, **header}

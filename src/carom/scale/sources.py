@@ -23,6 +23,8 @@ RATE = 100.0  #: [1/s] samples, where recordings do not say
 PINS = (1, 10)  #: cubes that stand
 PILE = (1, 4)  #: meshes dropped together
 MOST_BODIES = 24
+MOST_SAMPLES = 20_000  #: of a trajectory: 250 of them are in memory at once
+DENSITIES = (1.0, 30_000.0)  #: [kg/m^3] that a mesh may have: from aerogel to beyond osmium
 WIDER = 1.05  #: by which pins that overlap move apart
 BACK = 0.004  #: [m] by which the pushed cube steps back until it overlaps no other
 ENGINE_FRICTION = 1.0  #: of a contact that nobody gave one
@@ -64,6 +66,14 @@ class Source(ABC):
     @abstractmethod
     def draw(self, make: Maker, rng: np.random.Generator) -> Draw:
         """Bodies and states of one trajectory, over level ground at height 0."""
+
+    def group(self, rng: np.random.Generator) -> int:
+        """Which group of bodies the next `draw` with this generator takes: one that has only one takes the first."""
+        return 0
+
+    def groups_of_templates(self) -> tuple[int, ...]:
+        """The group that each of the templates belongs to."""
+        return (0,) * len(self.templates)
 
     @abstractmethod
     def ranges(self) -> dict[str, Any]:
@@ -187,9 +197,14 @@ def sampling(
     if rate is not None and not (np.isfinite(rate) and 1 <= rate <= 10_000):
         raise SceneError(f"--rate: expected samples per second from 1 to 10000, got {rate:g}")
     if duration is not None and not (np.isfinite(duration) and 0 < duration <= 60):
-        raise SceneError(f"--duration: expected seconds up to 60, got {duration:g}")
+        raise SceneError(f"--duration: expected more than 0 and up to 60 s, got {duration:g}")
     period = period if rate is None else 1 / rate
     samples = round((seconds if duration is None else duration) / period) + 1
+    if samples > MOST_SAMPLES:
+        raise SceneError(
+            f"--rate, --duration: expected {MOST_SAMPLES} samples of a trajectory at most, got {samples}: "
+            f"{(samples - 1) * period:g} s at {1 / period:g} per second"
+        )
     if samples < 3:
         raise SceneError(
             f"--duration: expected two sample periods ({2 * period:g} s) or more, got {duration or seconds:g} s"
@@ -218,8 +233,9 @@ def dropped(
     density: float = DENSITY,
 ) -> Dropped:
     """Convex meshes dropped on the ground and on each other."""
-    if not (np.isfinite(density) and density > 0):
-        raise SceneError(f"--density: expected a positive number [kg/m^3], got {density:g}")
+    if not DENSITIES[0] <= density <= DENSITIES[1]:
+        expected = f"from {DENSITIES[0]:g} to {DENSITIES[1]:g} kg/m^3"
+        raise SceneError(f"--density: expected {expected}, got {density:g}")
     names = [path.stem for path in meshes]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

@@ -14,6 +14,8 @@ from carom.scenes.shapes import Body, Shape, six_of
 from carom.state import Array
 
 DENSITY = 370.0  #: [kg/m^3] of a mesh whose mass nobody states: that of the tossed acrylic cube
+FACTORS = (0.01, 100.0)  #: within which sizes and densities may differ
+MOST_ASPECT = 10.0
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,11 @@ class Variation:
 
     def __post_init__(self) -> None:
         for what, (low, high) in (("size", self.size), ("mass", self.mass)):
-            if not (np.isfinite([low, high]).all() and 0 < low <= high):
-                raise SceneError(f"--{what}: expected two positive factors, lower first, got {low:g} {high:g}")
-        if not (np.isfinite(self.aspect) and self.aspect >= 1):
-            raise SceneError(f"--aspect: expected a factor of 1 or more, got {self.aspect:g}")
+            if not FACTORS[0] <= low <= high <= FACTORS[1]:
+                expected = f"two factors from {FACTORS[0]:g} to {FACTORS[1]:g}, lower first"
+                raise SceneError(f"--{what}: expected {expected}, got {low:g} {high:g}")
+        if not 1 <= self.aspect <= MOST_ASPECT:
+            raise SceneError(f"--aspect: expected a factor from 1 to {MOST_ASPECT:g}, got {self.aspect:g}")
 
     def stretch(self, kind: str, rng: np.random.Generator) -> Array:
         """Factors [3] of a body's lengths: a sphere stays a sphere, a cylinder round."""

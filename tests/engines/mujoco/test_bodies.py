@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from carom.core.errors import SceneError
 from carom.core.rotations import to_body
 from carom.engines.mujoco.engine import Keep
-from carom.identify.tosses.result import contact_character
+from carom.identify.tosses.restitution import contact_character
 from carom.identify.tosses.simulate import Starts
 from carom.scenes.free import FreeScene, toss_scene
 from carom.scenes.parameters import FREE, Parameter, free_parameters

@@ -148,3 +148,18 @@ def test_what_cannot_be_simulated_is_skipped_with_a_reason(tossed):
     assert "before the first contact" in skipped[0][1]
     with pytest.raises(CaromError, match=r"tosses: no recording can be simulated .* \(.*late.csv: "):
         motions_of(both, [0])
+
+
+def test_a_recording_with_too_much_time_in_it_is_left_out_before_it_fills_the_memory(tossed):
+    """Every gap is short enough for a reader, but there are many of them."""
+    recordings = tossed.recordings
+    first = recordings.trajectories[0]
+    steps = np.full(len(first) - 1, 1 / RATE)
+    steps[-40::4] = 8.0
+    slow = replace(first, time=np.concatenate([[0.0], np.cumsum(steps)]))
+    motions, skipped = motions_of(replace(recordings, trajectories=(slow, *recordings.trajectories[1:])))
+    assert motions.names == tuple(t.name for t in recordings.trajectories[1:])
+    ((name, reason),) = skipped
+    assert name == first.name
+    assert reason.startswith("expected 60 s and 100000 sample periods at most from the first contact on, got 80.")
+    assert motions.samples <= max(len(t) for t in recordings.trajectories)

@@ -12,7 +12,8 @@ from carom.core.errors import CaromError
 from carom.identify import trust
 from carom.identify.tosses.read_off import read_off
 from carom.identify.tosses.recorded import equation_1, groups, motions_of
-from carom.identify.tosses.result import SIDE_NAMES, contact_character, identify_motions, intervals
+from carom.identify.tosses.restitution import contact_character
+from carom.identify.tosses.result import SIDE_NAMES, identify_motions, intervals
 from carom.identify.tosses.search import Budget, How, default_names, held_and_looked_for
 from carom.recordings import read
 
@@ -209,7 +210,10 @@ def test_restitution_of_real_discs(shared_data):
     motions, _ = motions_of(recordings, groups(recordings)[0])
     assert motions.scene.planar
     identification, _ = identify_motions(motions, how=SMALL, threads=1)
-    assert 0.28 <= identification.extra["restitution"] <= 0.96
+    restitution, contact_time = identification.derived
+    assert 0.28 <= restitution.value <= 0.96
+    assert 0 <= restitution.low <= restitution.value <= restitution.high <= 1
+    assert 0.001 < contact_time.low <= contact_time.value <= contact_time.high <= 0.5
 
 
 def test_the_height_at_rest_tells_the_scale_of_lengths(tossed):

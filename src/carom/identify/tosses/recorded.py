@@ -21,6 +21,7 @@ from carom.state import Array, Motion
 
 ON_THE_FLOOR = 0.005  #: [m] a rest height within this of 0 means that the ground is at 0
 GLIDING = 0.3  #: [s] after a contact on an air table; later, its tilt and draughts tell more than the contact did
+LONGEST, MOST_FRAMES = 60.0, 100_000  #: [s] and sample periods that a recording may go on: all of it is simulated
 GLIDES = 0.15  #: [m/s^2] bodies that slow down by less than this glide on air
 
 
@@ -84,14 +85,27 @@ def motions_of(
     gravity = GRAVITY if recordings.gravity is None else recordings.gravity
     for trajectory in trajectories:
         try:
-            starts.append(find_start(trajectory, gravity=gravity, ground_height=scene.ground_height))
+            start = find_start(trajectory, gravity=gravity, ground_height=scene.ground_height)
+            _refuse_long(trajectory, start)
+            starts.append(start)
             used.append(trajectory)
         except RecordingError as reason:
-            skipped.append((trajectory.name, str(reason)))
+            skipped.append((trajectory.name, str(reason).removeprefix(f"{trajectory.path}: ")))
     if not used:
-        why = f" ({skipped[0][1]})" if skipped else ""
+        why = f" ({skipped[0][0]}: {skipped[0][1]})" if skipped else ""
         raise UninformativeError(f"{recordings.path}: no recording can be simulated from before its first contact{why}")
     return _stacked(scene, used, starts, gravity), tuple(skipped)
+
+
+def _refuse_long(trajectory: Trajectory, start: Start) -> None:
+    """Raise if so much time passes after the first contact that its frames would fill the memory."""
+    lasts = float(trajectory.time[-1] - trajectory.time[start.index])
+    frames = lasts / trajectory.period
+    if lasts > LONGEST or frames > MOST_FRAMES:
+        raise RecordingError(
+            f"{trajectory.path}: expected {LONGEST:g} s and {MOST_FRAMES} sample periods at most from the first "
+            f"contact on, got {lasts:.4g} s and {frames:.6g} periods; cut it after the bodies have come to rest"
+        )
 
 
 def free_scene(recordings: Recordings, trajectories: Sequence[Trajectory]) -> FreeScene:

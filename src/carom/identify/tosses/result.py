@@ -7,7 +7,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-import mujoco
 import numpy as np
 from scipy.stats import t as student
 
@@ -20,18 +19,19 @@ from carom.identify.tosses.gauss_newton import fit_around
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions, trajectory_errors
+from carom.identify.tosses.restitution import played
 from carom.identify.tosses.search import Found, How, held_and_looked_for, search
 from carom.identify.tosses.sides import SIDES, learn_sides
 from carom.identify.tosses.simulate import Sampled
-from carom.scenes.free import FreeScene, timestep
+from carom.scenes.free import timestep
 from carom.scenes.parameters import FREE
-from carom.scenes.shapes import Body, Shape
 from carom.state import Array, Motion
 
 NORM = "Eq. 1 of the few-shot paper: distance over body width plus angle [rad], mean over frames"
 GOOD = 0.1  #: Eq. 1 of a recording that counts as reproduced
 AROUND = 0.05  #: half width, in unit space, of the points from which sensitivities are taken
 DRAWS = 400  #: of the bootstrap
+TOGETHER = 160  #: draws of all parameters at once, for what follows from several of them
 SIDE_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
 UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more over its whole range is not seen
 
@@ -119,16 +119,36 @@ def intervals(
     [A] that was `carried` over. With few recordings a spread is itself uncertain: Student's factor has one freedom less
     than there are recordings.
     """
-    curved = np.sqrt(np.diag(trust.covariance(fit)))
-    drawn = bootstrap(fit, seed)
-    spread = np.maximum(curved, drawn.std(axis=0)) if len(drawn) else curved
-    if restarts is not None and len(restarts):
-        spread = np.sqrt(spread**2 + np.concatenate([restarts, fit.unit[None]]).var(axis=0, ddof=1))
-    if carried is not None:
-        spread = np.sqrt(spread**2 + carried)
-    freedom = max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
-    reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * spread
+    spread = np.sqrt(np.diag(_spread(fit, seed, restarts, carried)))
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, _freedom(fit))) * spread
     return np.clip(fit.unit - reach, 0.0, 1.0), np.clip(fit.unit + reach, 0.0, 1.0)
+
+
+def _spread(fit: trust.Fit, seed: int, restarts: Array | None, carried: Array | None) -> Array:
+    """Covariance [A, A] of the best unit point; how parameters trade off is taken from the loss's curvature."""
+    curved = trust.covariance(fit)
+    std = np.sqrt(np.diag(curved))
+    drawn = bootstrap(fit, seed)
+    wide = np.maximum(std, drawn.std(axis=0)) if len(drawn) else std
+    found = curved * np.outer(wide / std, wide / std)
+    if restarts is not None and len(restarts):
+        ends = np.concatenate([restarts, fit.unit[None]])
+        found = found + np.atleast_2d(np.cov(ends, rowvar=False))
+    return np.asarray(found if carried is None else found + np.diag(carried))
+
+
+def _freedom(fit: trust.Fit) -> int:
+    """Degrees of freedom of the spread: one less than there are recordings, where there are some."""
+    return max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
+
+
+def draws_of(fit: trust.Fit, covariance: Array, seed: int) -> Array:
+    """Unit points [D, A] that are as likely as the intervals say, within the unit cube."""
+    rng = np.random.default_rng(seed)
+    level, axes = np.linalg.eigh(covariance)
+    normal = rng.normal(size=(TOGETHER, len(fit.unit))) * np.sqrt(np.maximum(level, 0.0)) @ axes.T
+    heavy = np.sqrt(_freedom(fit) / rng.chisquare(_freedom(fit), size=(TOGETHER, 1)))  # Student's, for all at once
+    return np.asarray(np.clip(fit.unit + normal * heavy, 0.0, 1.0))
 
 
 def bootstrap(fit: trust.Fit, seed: int) -> Array:
@@ -162,18 +182,18 @@ def _identification(
     seconds: float,
 ) -> Identification:
     problem = found.problem
-    made = _estimates(found, fit, read, seed)
+    carried = _carried_over(problem, fit, read)
+    made = _estimates(found, fit, read, intervals(fit, seed, found.restarts, carried))
+    points = draws_of(fit, _spread(fit, seed, found.restarts, carried), seed)
+    bounce = played(problem, found.unit, points, timestep(motions.period), seed)
     # errors are those of starts as flights tell them, whatever the fit made of them
     judged = replace(problem, motions=motions if found.sides is None else motions.with_sides(SIDES[found.sides]))
     motion = judged.simulate(found.unit[None])
     held_out = _held_out(judged, fit)
-    restitution, contact_time = contact_character(_values(found), timestep(motions.period))
     default = as_it_comes(motions)
     extra: dict[str, Any] = {
         "errors_before": percent_errors(motions, default),
         "errors_after": percent_errors(motions, motion),
-        "restitution": restitution,
-        "contact_time_s": contact_time,
         **_ends(found, fit),
         "read_off": list(read),
         "refined_starts": how.refine_starts,
@@ -195,16 +215,15 @@ def _identification(
         seed=seed,
         norm=NORM,
         extra=extra,
-        notes=(f"restitution {restitution:.2f}, contact time {1000 * contact_time:.1f} ms, as MuJoCo plays it",),
+        derived=bounce,
     )
 
 
 def _estimates(
-    found: Found, fit: trust.Fit, read: Mapping[str, tuple[float, float]], seed: int
+    found: Found, fit: trust.Fit, read: Mapping[str, tuple[float, float]], ends: tuple[Array, Array]
 ) -> tuple[Estimate, ...]:
-    """What was looked for, then what has no effect, was read off, and was given."""
+    """What was looked for (with these intervals), then what has no effect, was read off, and was given."""
     problem = found.problem
-    ends = intervals(fit, seed, found.restarts, _carried_over(problem, fit, read))
     made = {e.name: e for e in trust.estimates(problem, fit, ends)}
     made |= {name: _read_estimate(name, *read[name], len(problem.motions)) for name in read}
     order = [*(p.name for p in problem.sought), *problem.dead, *problem.held]
@@ -267,19 +286,3 @@ def as_it_comes(motions: Motions, *, threads: int = 0) -> Motion:
     """
     engine = Sampled.in_mujoco(motions.scene, (), period=motions.period, threads=threads)
     return engine.simulate(motions.starts, {}, motions.samples)
-
-
-def contact_character(values: Mapping[str, float], step: float) -> tuple[float, float]:
-    """Restitution and contact time [s] of a contact with these parameters: a ball that meets the ground at 1 m/s."""
-    ball = FreeScene("ball", (Body("ball", "target", Shape("sphere", radius=0.05), mass=1.0),), gravity=1e-6)
-    contact = {k: float(v) for k, v in values.items() if k.startswith(("impedance", "time_", "damping", "stiffness"))}
-    model = ball.spec_with(contact, step=step).compile()
-    data = mujoco.MjData(model)
-    data.qpos[2], data.qvel[2] = 0.05 + 1e-6, -1.0
-    touching = 0
-    for _ in range(int(0.5 / step)):
-        mujoco.mj_step(model, data)
-        touching += int(data.ncon > 0 and data.contact[0].dist < 0)
-        if touching and not data.ncon and data.qvel[2] > 0:
-            break
-    return float(max(data.qvel[2], 0.0)), touching * step

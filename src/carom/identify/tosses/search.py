@@ -91,9 +91,12 @@ def held_and_looked_for(
     """Parameters to search, and those read off (value, standard error)."""
     names, fixed = tuple(default_names(motions) if names is None else names), fixed or {}
     check_fixed(fixed, FREE)
-    for name, value in fixed.items():
-        if FREE[name].log and value <= 0:
-            raise CaromError(f"fixed parameter '{name}' must be positive [{FREE[name].unit}], got {value}")
+    for p in resolved([FREE[name] for name in fixed], timestep(motions.period)):
+        name, value = p.name, fixed[p.name]
+        if not p.low <= value <= p.high:
+            raise CaromError(
+                f"fixed parameter '{name}' must lie from {p.low:g} to {p.high:g} [{p.unit}], got {value:g}"
+            )
     if fixed.get("com_offset"):
         raise CaromError("com_offset can be looked for, or held at 0: its side is found together with its size")
     free_parameters([*names, *fixed])

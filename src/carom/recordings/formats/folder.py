@@ -32,6 +32,7 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 VELOCITY = ("vx", "vy", "vz")
 ANGULAR_VELOCITY = ("wx", "wy", "wz")
 _GROUPS = (POSITION, QUATERNION, VELOCITY, ANGULAR_VELOCITY)
+LONGEST_GAP, GAP_PERIODS = 10.0, 100.0  #: [s] and usual intervals without a sample: more is another clock, or a date
 WORST_NORM = 0.01  #: a quaternion further than this from unit length is not a rounded rotation, but something else
 
 
@@ -108,6 +109,7 @@ def _read_trajectory(folder: Path, header: HeaderModel, model: TrajectoryModel) 
     table = read_table(folder / model.file)
     groups = _grouped(table, declared)
     _check_time(table)
+    _check_clock(table, TIMES[header.units.time])
     position: dict[str, Array] = {}
     quaternion: dict[str, Array | None] = {}
     velocity: dict[str, Array] = {}
@@ -228,6 +230,21 @@ def _check_time(table: Table) -> None:
             f"expected a time after {time[index - 1]:.10g}, got {time[index]:.10g}: time {word} "
             f"({int((step <= 0).sum())} such rows); sort the rows or remove the repeated ones",
             code="time-order",
+            index=index,
+            column="time",
+        )
+
+
+def _check_clock(table: Table, unit: float) -> None:
+    """Refuse a jump of the clock, by so many seconds for each unit of time: frames between would fill the memory."""
+    step = np.diff(table.columns["time"]) * unit
+    most = max(LONGEST_GAP, GAP_PERIODS * float(np.median(step)))
+    if (jumps := step > most).any():
+        index = int(np.argmax(jumps)) + 1
+        raise table.fault(
+            f"expected a sample within {most:.3g} s of the one before, got a jump in time of {step[index - 1]:.6g} s "
+            f"({int(jumps.sum())} such rows); correct the clock, or split the recording there",
+            code="clock-jump",
             index=index,
             column="time",
         )
