@@ -46,13 +46,13 @@ def check(path: str | Path) -> CheckReport:
     except FaultError as fault:
         return CheckReport(folder, 0, 0, findings=gather([_from_fault(fault)], 1))
     seen = [_from_fault(fault) for fault in faults]
-    seen.extend(check_bodies(drawn))
+    stated = list(check_bodies(drawn))
     first = [*check_scale(drawn), *check_upward(drawn)]
-    seen.extend(first)
+    seen.extend([*stated, *first])
     spoilt = set()
     for trajectory in drawn.trajectories:
         for observation in check_samples(trajectory, drawn.units):
-            if not (first and observation.code in ("length-unit", "speed-unit")):
+            if not (first and observation.code in ("length-unit", "speed-unit", "noise")):
                 seen.append(observation)
             if observation.code in SPOILS:
                 spoilt.add(trajectory.name)
@@ -64,6 +64,7 @@ def check(path: str | Path) -> CheckReport:
         **_clock(drawn),
     )
     seen.extend(_check_rates(drawn))
+    first.extend(observation for observation in stated if observation.code == "com-outside")
     if not (first or any(time_unit(t) for t in drawn.trajectories)):  # in wrong units or axes, nothing else is true
         found, events = _events(drawn, spoilt)
         seen.extend(events)

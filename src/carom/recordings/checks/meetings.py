@@ -9,7 +9,7 @@ import numpy as np
 from carom.recordings.checks.dropouts import frozen_at
 from carom.recordings.checks.findings import Observation
 from carom.recordings.checks.rows import row_of
-from carom.recordings.differentiate import measured_rows
+from carom.recordings.differentiate import fit_polynomial, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.collisions import LONGEST_CONTACT, UNRELIABLE_TIMES
 from carom.recordings.impacts.measured import Impact, planar_samples
@@ -18,12 +18,13 @@ from carom.recordings.trajectory import Trajectory
 from carom.state import Array
 
 UNSEEN = 3.5  #: periods around a contact without a sample, from where on it was not seen
+LONG = 0.03  #: [s] of this, from where on the outcome suffers
 APART = 0.002  #: [m] by which outlines may be apart at contact
 SURELY = 4.0  #: standard errors beyond which a value is another one
 VARIED = 0.1  #: relative spread of speeds that tells a wrong clock from wrong sizes
 TOUCHING = 0.005  #: [m] between outlines of bodies that stay together
 PUSH = 3 * LONGEST_CONTACT  #: [s] of contact, from where on it is no blow
-DRIVEN = 0.9  #: of its speed, that a striker keeps which something drives on
+KEPT = 0.15  #: of its velocity, by which that of a striker changes which something drives on
 RISE = 0.015  #: [s] in which a blow that was not filtered gives a target its speed, if it begins before they touch
 
 
@@ -40,7 +41,7 @@ def check_meeting(trajectory: Trajectory, impacts: Sequence[Impact]) -> Iterator
         if hole > UNSEEN * trajectory.period:
             at = int(near[int(np.argmax(np.diff(trajectory.time[near])))])
             yield Observation(
-                "warning",
+                "warning" if hole > LONG else "note",
                 "contact-unseen",
                 f"'{body}' is not seen for {{value}} at contact",
                 trajectory.name,
@@ -48,7 +49,7 @@ def check_meeting(trajectory: Trajectory, impacts: Sequence[Impact]) -> Iterator
                 f"{body}.x",
                 1e3 * hole,
                 style="{:.0f} ms",
-                advice="when and where the two met is a guess",
+                advice="when and where they met is carried on from the samples around it",
             )
     together = _together(trajectory, strike)
     if together > PUSH and _driven(trajectory, strike):
@@ -76,13 +77,14 @@ def _together(trajectory: Trajectory, strike: Impact) -> float:
 
 
 def _driven(trajectory: Trajectory, strike: Impact) -> bool:
-    """Whether the striker is as fast long after the contact as before it: bodies that stick to each other slow down."""
+    """Whether the striker goes on as before, though it stays at the target: free bodies that stick change both."""
     path = trajectory.position_world[str(strike.striker)][:, :2]
-    rows, speed = window_speed(trajectory.time, path, LONGEST_CONTACT)
-    at = trajectory.time[rows.astype(int)]
-    later = speed[(at > strike.time + PUSH - LONGEST_CONTACT) & (at < strike.time + PUSH)]
-    before = strike.striker_pre
-    return before is not None and len(later) > 0 and float(np.median(later)) > DRIVEN * _speed(strike)
+    later = np.flatnonzero(measured_rows(path) & (np.abs(trajectory.time - strike.time - PUSH) < LONGEST_CONTACT))
+    if strike.striker_pre is None or len(later) < 6:
+        return False
+    before = strike.striker_pre.velocity_world[:2]
+    after = fit_polynomial(trajectory.time[later], path[later], strike.time + PUSH, order=1).velocity
+    return float(np.linalg.norm(after - before)) < KEPT * max(float(np.linalg.norm(before)), _speed(strike))
 
 
 def _speed(strike: Impact) -> float:

@@ -278,8 +278,8 @@ def check_ground(rest: Lying | None, recordings: Recordings) -> Iterator[Observa
             why = f"the ground falls towards {np.rad2deg(rest.heading):.0f} degrees from x"
         else:
             why = (
-                f"their directions differ (together {np.rad2deg(rest.common_tilt):.2f} degrees), so it is the world's "
-                "or the bodies' frames that are tilted against the ground, not the same way in every file"
+                f"their directions differ (together {np.rad2deg(rest.common_tilt):.2f} degrees), so it is not the "
+                "ground: orientations, or the frames of bodies, are off by as much, not the same way in every file"
             )
         yield Observation(
             "warning",

@@ -23,7 +23,8 @@ def check_samples(trajectory: Trajectory, units: Units) -> Iterator[Observation]
     yield from check_times(trajectory)
     for body in trajectory.position_world:
         yield from check_lost(trajectory, body)
-        yield from _noise(trajectory, body)
+        if trajectory.bodies[body].role == "target":
+            yield from _noise(trajectory, body)
         yield from _spikes(trajectory, body)
         yield from check_frozen(trajectory, body)
         yield from check_filled(trajectory, body)

@@ -208,7 +208,7 @@ def _measures(recordings: Recordings, impacts: Found) -> dict[tuple[object, ...]
         if np.isfinite(strike.gap):
             found.setdefault(("gap", *kind), {})[trajectory.name] = strike.gap
         z = trajectory.position_world[strike.target][:, 2]
-        before = z[np.isfinite(z) & (trajectory.time < strike.time)][-20:]
+        before = z[np.isfinite(z) & (trajectory.time < strike.time)]
         height = float(np.median(before)) if len(before) else float("nan")
         if np.isfinite(height):
             found.setdefault(("height", *kind), {})[trajectory.name] = height
