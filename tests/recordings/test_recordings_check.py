@@ -12,6 +12,7 @@ from synthetic_recordings import BOX, CUBE, TOOL, Strike, quaternion_of, toss, t
 
 from carom.core.rotations import multiply
 from carom.recordings import Ground, Recordings, check, write
+from carom.recordings.checks.upward import falls
 
 STRIKE = Strike(duration=1.5)
 
@@ -227,6 +228,15 @@ def test_y_up_data_under_a_z_up_header(tmp_path):
         assert finding.message.startswith("the header says frame: z-up, but bodies fall along, slide across or turn")
         assert finding.message.endswith("state frame: y-up")
         assert "frame" not in codes(report_on(tmp_path / f"{name}-right", *folder))
+
+
+def test_noise_is_no_fall_in_another_unit():
+    """In a long record some piece of noise bends as a fall would, in lengths a hundredth as large."""
+    short = STRIKE.trajectory()
+    time = np.arange(200_000) / 200
+    path = 1e-4 * np.random.default_rng(0).standard_normal((len(time), 3))
+    still = replace(short, time=time, position_world={"box": path}, quaternion_world={"box": None})
+    assert all(falls(still, "box", factor) is None for factor in (1.0, 1e-2, 1e-3))
 
 
 def shifted(t, body, way):

@@ -44,14 +44,14 @@ def check_scale(recordings: Recordings) -> Iterator[Observation]:
 def _factor(trajectory: Trajectory) -> float | None:
     """By which of the `FACTORS` the lengths of a file are too large; 1.0 if they fit, None if nothing shows it."""
     for target in trajectory.targets:
-        for factor in (1.0, *FACTORS):
-            if falls(trajectory, target, factor) is not None:
-                return factor
         for striker in trajectory.with_role("striker"):
             ratio = _apart(trajectory, target, striker)
             for factor in (1.0, *FACTORS):
                 if ratio is not None and 1 / WITHIN < ratio / factor < WITHIN:
                     return factor
+        for factor in (1.0, *FACTORS):
+            if falls(trajectory, target, factor) is not None:
+                return factor
     return None
 
 

@@ -17,6 +17,8 @@ from carom.state import Array
 
 SPAN = 0.1  #: [s] of a piece in which a body may fall freely
 FALLS = 0.08  #: of gravity, by which the acceleration of free fall may be off
+BEND = 26.8  #: error of a quadratic's bend, over noise / (span^2 sqrt(samples))
+UNSURE = 0.1  #: of gravity, by which that error may be off
 PIECES = 3  #: of a file in free fall, from which it has a direction
 SLIDES = 0.03  #: [m] between the ends of a slide that shows its plane
 FLAT = 0.02  #: of a slide's length, by which a plane is uneven
@@ -89,23 +91,39 @@ def _slide(trajectory: Trajectory, position: Array) -> tuple[float, float]:
 
 def falls(trajectory: Trajectory, body: str, factor: float = 1.0) -> str | None:
     """The axis opposite to which a body falls freely, if lengths are `factor` times too large; None if it does not."""
-    position = trajectory.position_world[body] / factor
+    key = ("bends", body)
+    if key not in trajectory.kept:
+        trajectory.kept[key] = _bends(trajectory, body)
+    slope, bend = (values / factor for values in trajectory.kept[key])
+    noise = float(np.linalg.norm(np.nan_to_num(noise_floor(trajectory.time, trajectory.position_world[body]))))
+    # the error of a quadratic's bend: where it is large, some piece of noise always looks like a fall
+    if BEND * noise / (SPAN**2 * np.sqrt(SPAN / trajectory.period)) > UNSURE * GRAVITY * factor:
+        return None
+    found = Counter[str]()
+    for axis, name in enumerate(NAMES):
+        for sign, word in ((1.0, name), (-1.0, f"-{name}")):
+            vector = np.zeros(3)
+            vector[axis] = -sign * GRAVITY
+            # a slide with friction near 1 is braked as hard, but stays in its plane: a fall speeds up
+            free = (np.linalg.norm(bend - vector, axis=-1) < FALLS * GRAVITY) & (slope @ vector > 0)
+            found[word] = int(free.sum())
+    way, pieces = found.most_common(1)[0]
+    return way if pieces >= PIECES else None
+
+
+def _bends(trajectory: Trajectory, body: str) -> tuple[Array, Array]:
+    """Velocity and acceleration [K, 3] of quadratic fits to pieces of a record that overlap."""
+    position = trajectory.position_world[body]
     rows = np.flatnonzero(measured_rows(position))
     count = max(round(SPAN / trajectory.period), 6)
-    found: Counter[str] = Counter()
-    for start in range(0, len(rows) - count, max(count // 4, 1)):
-        piece = rows[start : start + count]
-        t = trajectory.time[piece] - trajectory.time[piece].mean()
-        _, slope, bend = np.polynomial.polynomial.polyfit(t, position[piece], 2)
-        for axis, name in enumerate(NAMES):
-            for sign, word in ((1.0, name), (-1.0, f"-{name}")):
-                vector = np.zeros(3)
-                vector[axis] = -sign * GRAVITY
-                # a slide with friction near 1 is braked as hard, but stays in its plane: a fall speeds up
-                if np.linalg.norm(2 * bend - vector) < FALLS * GRAVITY and float(slope @ vector) > 0:
-                    found[word] += 1
-    way, pieces = found.most_common(1)[0] if found else ("", 0)
-    return way if pieces >= PIECES else None
+    if len(rows) <= count:
+        return np.zeros((0, 3)), np.zeros((0, 3))
+    starts = np.arange(0, len(rows) - count, max(count // 4, 1))
+    pieces = rows[starts[:, None] + np.arange(count)]
+    t = trajectory.time[pieces] - trajectory.time[pieces].mean(axis=1, keepdims=True)
+    scale = np.maximum(np.abs(t).max(axis=1), 1e-12)[:, None, None]
+    found = np.linalg.pinv((t[..., None] / scale) ** np.arange(3)) @ position[pieces]
+    return found[:, 1] / scale[:, 0], 2 * found[:, 2] / scale[:, 0] ** 2
 
 
 def _turns(trajectory: Trajectory, body: str) -> str | None:

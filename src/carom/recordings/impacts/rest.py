@@ -71,8 +71,8 @@ def _times(trajectory: Trajectory, impact: Impact) -> tuple[float, float]:
 
 def _quiet(time: Array, pose: Array, first: int, span: float) -> bool:
     """Whether the pose drifts by no more than noise explains, over `span` seconds from a sample on."""
-    keep = (time >= time[first]) & (time <= time[first] + span + 1e-9)
-    count = int(keep.sum())
+    keep = slice(first, int(np.searchsorted(time, time[first] + span + 1e-9, side="right")))
+    count = keep.stop - first
     if count < 3:
         return False  # samples are lost, or too few to see a drift in
     t = time[keep] - time[keep].mean()
