@@ -575,6 +575,8 @@ KINDS = {
     ),
 }
 HEALTHY = {
+    "strikes at 50 Hz": lambda: hits(rate=50.0),
+    "strikes at 1000 Hz": lambda: hits(3, rate=1000.0),
     "strikes": hits,
     "tosses": tosses,
     "discs": pucks,

@@ -15,7 +15,7 @@ from carom.recordings.trajectory import Trajectory
 from carom.state import Array
 
 SLOWEST, FASTEST = 0.5, 1e-5  #: [s] no tracker takes samples more seldom, or more often
-FEWEST = 60.0  #: [Hz] below, no fit of 60 ms before an impact has enough samples
+FEWEST = 45.0  #: [Hz] below, strikes are doubtful (40) or not found at all (30)
 GAP = 1.8  #: periods from where on samples are missing
 SCATTER = 0.1  #: periods by which intervals may scatter
 BESIDE = 5  #: samples on each side of a gap that show how bodies move
@@ -36,7 +36,7 @@ def check_times(trajectory: Trajectory) -> Iterator[Observation]:
         yield replace(seen, level="error")
         return
     if 1 / period < FEWEST:
-        advice = f"an impact, and the 60 ms before it, need {FEWEST:.0f} Hz and more"
+        advice = "strikes need 50 Hz and more"
         yield _seen(name, "low-rate", "sampled at {value}", 1 / period, "{:.3g} Hz", advice)
     coarse = _resolution(trajectory.time)
     if coarse:
