@@ -12,6 +12,7 @@ from synthetic_recordings import BOX, CUBE, TOOL, Strike, quaternion_of, toss, t
 
 from carom.core.rotations import multiply
 from carom.recordings import Ground, Recordings, check, write
+from carom.recordings.checks.upward import falls
 
 STRIKE = Strike(duration=1.5)
 
@@ -123,7 +124,7 @@ DEFECTS = {
     "lost-samples": (lose, "hit_000.csv, row 22, column 'box.x': 3.3 % of the samples are lost; up to 10 in a row"),
     "spike": (spike, "hit_000.csv, row 32, column 'tool.x': a sample jumps 19.8 mm away and back"),
     "teleport": (teleport, "hit_000.csv, row 252, column 'box.x': the body leaps by 300 mm between two samples"),
-    "frozen": (freeze, "hit_000.csv, row 83, column 'box.x': the same pose is repeated while the body moves: 3 times"),
+    "frozen": (freeze, "hit_000.csv, row 83, column 'box.x': the same place is repeated while the body moves, in 3"),
     "quaternion-sign": (flip, "hit_000.csv, row 42, column 'box.qw': quaternions change sign (1 times)"),
     "quaternion-norm": (stretch, "column 'box.qw': quaternions are not of unit length (off by 0.004)"),
     "orientation-spike": (twist, "hit_000.csv, row 42, column 'box.qw': orientation jumps by 90 deg and back"),
@@ -177,11 +178,11 @@ def test_a_pose_frozen_from_before_contact(tmp_path):
 
     report = report_on(tmp_path / "a", freeze_at(STRIKE.trajectory(), 50, 75))
     (finding,) = [f for f in report.findings if f.code == "frozen"]
-    assert finding.message.startswith("hit_000.csv, row 52, column 'box.x': the same pose is repeated while the body")
-    assert "25 times; up to 25 in a row" in finding.message
+    assert finding.message.startswith("hit_000.csv, row 52, column 'box.x': the same place is repeated while the body")
+    assert "in 25 of its rows; up to 25 in a row" in finding.message
     held = report_on(tmp_path / "b", freeze_at(STRIKE.trajectory(), 20, 45))  # thawed before contact
     (finding,) = [f for f in held.findings if f.code == "frozen"]
-    assert "while others move, though its samples scatter otherwise: 25 times" in finding.message
+    assert "while others move, in 25 of its rows, though they scatter otherwise" in finding.message
     quiet = [replace(STRIKE, noise=0.0, yaw_noise=0.0).trajectory(s) for s in range(2)]
     assert "frozen" not in codes(report_on(tmp_path / "c", *quiet))  # without noise, rest is exact
 
@@ -227,6 +228,15 @@ def test_y_up_data_under_a_z_up_header(tmp_path):
         assert finding.message.startswith("the header says frame: z-up, but bodies fall along, slide across or turn")
         assert finding.message.endswith("state frame: y-up")
         assert "frame" not in codes(report_on(tmp_path / f"{name}-right", *folder))
+
+
+def test_noise_is_no_fall_in_another_unit():
+    """In a long record some piece of noise bends as a fall would, in lengths a hundredth as large."""
+    short = STRIKE.trajectory()
+    time = np.arange(200_000) / 200
+    path = 1e-4 * np.random.default_rng(0).standard_normal((len(time), 3))
+    still = replace(short, time=time, position_world={"box": path}, quaternion_world={"box": None})
+    assert all(falls(still, "box", factor) is None for factor in (1.0, 1e-2, 1e-3))
 
 
 def shifted(t, body, way):

@@ -12,6 +12,7 @@ from synthetic_recordings import Strike, quaternion_of, toss, two_discs
 from carom.recordings import Recordings, approaches, end_pose, find_impacts, resting_pose, segment, strike_impacts
 from carom.recordings.geometry import lowest_point, planar_gap
 from carom.recordings.impacts import segment as segmenting
+from carom.recordings.sampled import moves_again
 from carom.scenes.shapes import Body, Shape
 
 SEEDS = range(12)
@@ -257,6 +258,43 @@ def test_a_block_that_creeps_is_not_at_rest():
     (impact,) = find_impacts(endless)
     assert resting_pose(endless, impact) is None
     assert end_pose(endless, impact)[:2] == pytest.approx(expected[:2], abs=5e-4)
+
+
+def test_rest_where_samples_are_lost():
+    strike = Strike(duration=2.0)
+    trajectory = strike.trajectory()
+    expected = 0.5 * np.linalg.norm(strike.velocity) * np.array(strike.velocity) / strike.deceleration
+    for first, last in ((225, 320), (250, 345), (230, 395)):  # it lies from row 208 on
+        path, turn = trajectory.position_world["box"].copy(), trajectory.quaternion_world["box"].copy()
+        path[first:last], turn[first:last] = np.nan, np.nan
+        lost = replace(
+            trajectory,
+            position_world={**trajectory.position_world, "box": path},
+            quaternion_world={**trajectory.quaternion_world, "box": turn},
+        )
+        (impact,) = find_impacts(lost)
+        assert resting_pose(lost, impact)[:2] == pytest.approx(expected, abs=2e-4), (first, last)
+
+
+def test_a_short_rest_after_a_long_creep():
+    """Nothing but 0.12 s of rest are recorded, after 0.4 s of creeping."""
+    strike = Strike(duration=1.57, spin=0.0)
+    trajectory = strike.trajectory()
+    late = np.clip(trajectory.time - 1.04, 0.0, 0.4)
+    path = trajectory.position_world["box"] + np.outer(0.01 * late, [0.0, 1.0, 0.0])
+    moved = replace(trajectory, position_world={**trajectory.position_world, "box": path})
+    (impact,) = find_impacts(moved)
+    expected = 0.5 * np.linalg.norm(strike.velocity) * np.array(strike.velocity) / strike.deceleration
+    assert resting_pose(moved, impact)[:2] == pytest.approx([expected[0], expected[1] + 0.004], abs=2e-4)
+
+
+def test_noise_does_not_move_a_block_again():
+    """A block that is hardly struck: a tenth of its top speed is less than what noise makes."""
+    for seed in range(20):
+        weak = Strike(striker_velocity=(0.0, 0.1), velocity=(0.0, 0.12), spin=0.0, noise=1.5e-4, duration=0.9)
+        trajectory = weak.trajectory(seed)
+        com = trajectory.planar_com("box")
+        assert moves_again(trajectory.time, com, trajectory.period, 0.4) == trajectory.time[-1], seed
 
 
 def test_gap_between_outlines():

@@ -101,7 +101,7 @@ def test_two_puck_folders_pass(shared_data, kind):
     report = check(shared_data / "two_puck" / kind)
     assert report.ok
     # one plastic pair is set going by hand in the record itself
-    assert {f.code for f in report.findings if f.level == "warning"} <= {"no-striker"}
+    assert {f.code for f in report.findings if f.level == "warning"} == set()
     assert report.bodies["b"].position_noise < 5e-5
 
 
@@ -110,6 +110,8 @@ def test_robot_hits_check(hits):
     report = check(folder.path)
     assert report.ok
     assert {f.code for f in report.findings if f.level == "warning"} == {"sample-times", "time-gap", "frozen"}
+    (held,) = [f for f in report.findings if f.code == "frozen" and f.column == "tool.x"]
+    assert held.count > 30  # its place waits and leaps in a third of the files, though its orientation goes on
     assert report.beat_period == pytest.approx(0.0225, abs=0.004)
     assert report.settle == 0.030
 

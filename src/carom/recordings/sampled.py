@@ -124,10 +124,13 @@ def last_motion(time: Array, samples: Array, period: float, after: float) -> flo
 
 def moves_again(time: Array, samples: Array, period: float, after: float) -> float:
     """When a body that rests at `after` is moved again [s]; the end of the record if it is not."""
-    rows, speed = window_speed(time, samples, max(WINDOW, 4 * period))
+    window = max(WINDOW, 4 * period)
+    rows, speed = window_speed(time, samples, window)
     peak = top_speed(time, samples, period)
-    # twice the speed that counts as rest, or a body that creeps to a halt would seem to start again
-    fast = (time[rows.astype(int)] > after) & (speed > MOVING_SHARE * peak)
+    noise = float(np.linalg.norm(np.nan_to_num(noise_floor(time, samples))))
+    # twice the speed that counts as rest, or a body that creeps to a halt would seem to start again; and more than
+    # noise makes, or one that was hardly struck would
+    fast = (time[rows.astype(int)] > after) & (speed > max(MOVING_SHARE * peak, CLEARLY * noise / window))
     return float(time[int(rows[int(np.argmax(fast))])]) if fast.any() else float(time[-1])
 
 

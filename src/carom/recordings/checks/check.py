@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from carom.core.errors import RecordingError
+from carom.recordings.checks.absent import check_absent, no_impact
+from carom.recordings.checks.bodies import check_bodies
 from carom.recordings.checks.conventions.verdict import check_conventions, conventions
 from carom.recordings.checks.findings import BodySummary, CheckReport, Observation, gather
-from carom.recordings.checks.physics import (
-    check_gravity,
-    check_ground,
-    check_motion,
-    check_overlap,
-    check_strikes,
-    free_fall,
-    lying,
-)
+from carom.recordings.checks.meetings import check_meeting, check_meetings
+from carom.recordings.checks.physics import check_gravity, check_ground, check_motion, check_overlap, free_fall, lying
+from carom.recordings.checks.planar import check_slope, check_tipping
 from carom.recordings.checks.samples import check_samples
+from carom.recordings.checks.scale import check_scale
+from carom.recordings.checks.stamps import time_unit
 from carom.recordings.checks.strikes import check_alike, check_course, check_sizes, check_usable
 from carom.recordings.checks.upward import check_upward
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.facing import faced
 from carom.recordings.faults import FaultError
 from carom.recordings.formats.folder import read_as_drawn
+from carom.recordings.impacts.collisions import UNRELIABLE_TIMES
 from carom.recordings.impacts.measured import Impact
 from carom.recordings.impacts.segment import find_impacts
 from carom.recordings.sampled import noise_floor, wait_spacing
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
+
+#: what makes whatever else a file seems to show an echo of it
+SPOILS = ("spike", "clock-jump", "noise", "low-rate")
 
 
 def check(path: str | Path) -> CheckReport:
@@ -41,55 +45,88 @@ def check(path: str | Path) -> CheckReport:
         drawn, faults = read_as_drawn(folder)
     except FaultError as fault:
         return CheckReport(folder, 0, 0, findings=gather([_from_fault(fault)], 1))
-    listed = len(drawn) + len(faults)
     seen = [_from_fault(fault) for fault in faults]
+    stated = list(check_bodies(drawn))
+    first = [*check_scale(drawn), *check_upward(drawn)]
+    seen.extend([*stated, *first])
+    spoilt = set()
+    for trajectory in drawn.trajectories:
+        for observation in check_samples(trajectory, drawn.units):
+            if not (first and observation.code in ("length-unit", "speed-unit", "noise")):
+                seen.append(observation)
+            if observation.code in SPOILS:
+                spoilt.add(trajectory.name)
+    report = CheckReport(
+        path=folder,
+        listed=len(drawn) + len(faults),
+        readable=len(drawn),
+        bodies={name: _summary(drawn, name) for name in drawn.bodies},
+        **_clock(drawn),
+    )
+    seen.extend(_check_rates(drawn))
+    first.extend(observation for observation in stated if observation.code == "com-outside")
+    if not (first or any(time_unit(t) for t in drawn.trajectories)):  # in wrong units or axes, nothing else is true
+        found, events = _events(drawn, spoilt)
+        seen.extend(events)
+        report = replace(report, **found)
+    return replace(report, findings=gather(seen, report.listed))
+
+
+def _clock(recordings: Recordings) -> dict[str, Any]:
+    """What the time stamps of a folder show."""
+    rates = np.array([1 / t.period for t in recordings.trajectories])
+    return {
+        "rate": _median(rates),
+        "rate_range": (float(rates.min()), float(rates.max())) if len(rates) else (float("nan"), float("nan")),
+        "interval_jitter": _median(np.array([_interval_jitter(t) for t in recordings.trajectories])),
+    }
+
+
+def _events(drawn: Recordings, spoilt: set[str]) -> tuple[dict[str, Any], list[Observation]]:
+    """What happens in a folder, as fields of the report, and what is odd about it."""
     meant = conventions(drawn)
-    seen.extend(check_conventions(meant))
+    seen = list(check_conventions(meant))
+    turned = {observation.column for observation in seen}
     try:
         recordings = faced(drawn)
     except RecordingError as fault:  # often because its quaternions are not what the format says
         recordings = drawn
         seen.append(Observation("error", "facing", str(fault)))
-    seen.extend(check_upward(recordings))
-    seen.extend(_check_bodies(recordings))
     impacts: dict[str, tuple[Impact, ...]] = {}
     for trajectory in recordings.trajectories:
-        seen.extend(check_samples(trajectory, recordings.units))
-        impacts[trajectory.name] = find_impacts(trajectory)
-        seen.extend(check_motion(trajectory, impacts[trajectory.name]))
-        seen.extend(check_course(trajectory, impacts[trajectory.name]))
+        found = impacts[trajectory.name] = find_impacts(trajectory)
         seen.extend(check_overlap(trajectory))
+        if trajectory.name not in spoilt:
+            seen.extend(check_motion(trajectory, found))
+            seen.extend(check_course(trajectory, found))
+            seen.extend(check_meeting(trajectory, found))
+            seen.extend(o for o in check_tipping(trajectory, found) if o.column not in turned)
+    clean = replace(recordings, trajectories=tuple(t for t in recordings.trajectories if t.name not in spoilt))
     every = [impact for found in impacts.values() for impact in found]
-    seen.extend(check_strikes(every))
+    seen.extend(check_absent(clean, impacts))
+    if recordings.trajectories and not every:
+        seen.append(no_impact(len(recordings)))
+    seen.extend(check_meetings(clean.trajectories, [i for i in every if i.trajectory not in spoilt]))
     seen.extend(check_usable(recordings, impacts))
     seen.extend(check_alike(recordings, impacts))
-    seen.extend(check_sizes(recordings, impacts))
-    fall, rest = free_fall(recordings, impacts), lying(recordings)
+    seen.extend(check_sizes(clean, impacts))
+    seen.extend(check_slope(clean, impacts))
+    fall, rest = free_fall(clean, impacts), lying(clean)
     seen.extend(check_gravity(fall, recordings.gravity))
     seen.extend(check_ground(rest, recordings))
-    seen.extend(_check_rates(recordings))
-    rates = np.array([1 / t.period for t in recordings.trajectories])
-    jitter = np.array([i.timing_jitter for i in every if np.isfinite(i.timing_jitter)])
-    settles = [i.settle for i in every if i.kind == "strike"]
-    return CheckReport(
-        path=folder,
-        listed=listed,
-        readable=len(recordings),
-        bodies={name: _summary(recordings, name) for name in recordings.bodies},
-        rate=_median(rates),
-        rate_range=(float(rates.min()), float(rates.max())) if len(rates) else (float("nan"), float("nan")),
-        interval_jitter=_median(np.array([_interval_jitter(t) for t in recordings.trajectories])),
-        timing_jitter=_median(jitter),
-        beat_period=_beat(recordings, impacts) if _median(jitter) > 0.1 else float("nan"),
-        impacts=dict(Counter(f"{i.kind} {i.quality}" for i in every)),
-        settle=_median(np.array(settles)),
-        gravity=float("nan") if fall is None else fall.gravity,
-        gravity_std=float("nan") if fall is None else fall.std,
-        ground_height=float("nan") if rest is None else rest.height,
-        ground_tilt=float("nan") if rest is None else rest.tilt,
-        conventions=meant,
-        findings=gather(seen, listed),
-    )
+    jitter = _median(np.array([i.timing_jitter for i in every]))
+    fields = {
+        "timing_jitter": jitter,
+        "beat_period": _beat(recordings, impacts) if jitter > UNRELIABLE_TIMES else float("nan"),
+        "impacts": dict(Counter(f"{i.kind} {i.quality}" for i in every)),
+        "settle": _median(np.array([i.settle for i in every if i.kind == "strike"])),
+        "gravity": float("nan") if fall is None else fall.gravity,
+        "gravity_std": float("nan") if fall is None else fall.std,
+        "ground_height": float("nan") if rest is None else rest.height,
+        "ground_tilt": float("nan") if rest is None else rest.tilt,
+        "conventions": meant,
+    }
+    return fields, seen
 
 
 def _from_fault(fault: FaultError) -> Observation:
@@ -114,38 +151,6 @@ def _beat(recordings: Recordings, impacts: dict[str, tuple[Impact, ...]]) -> flo
             com = trajectory.planar_com(impact.target)
             spacings.append(wait_spacing(trajectory.time, com, impact.post.time, impact.post.time + impact.span))
     return _median(np.array(spacings))
-
-
-def _check_bodies(recordings: Recordings) -> Iterator[Observation]:
-    if not any(body.role == "target" for body in recordings.bodies.values()):
-        roles = ", ".join(f"{name}: {body.role}" for name, body in recordings.bodies.items())
-        yield Observation("error", "no-target", f"no body has the role 'target' ({roles}); name the one that is struck")
-    for name, body in recordings.bodies.items():
-        everywhere = [t.bodies[name] for t in recordings.trajectories if name in t.bodies] or [body]
-        if body.role == "target" and any(b.mass is None for b in everywhere):
-            yield Observation(
-                "warning", "no-mass", f"the mass of target '{name}' is not stated; energies and impulses need it"
-            )
-        if body.role in ("target", "striker") and any(b.shape is None for b in everywhere):
-            yield Observation(
-                "warning", "no-shape", f"the shape of {body.role} '{name}' is not stated; contact cannot be placed"
-            )
-        heavy = [b.mass for b in everywhere if b.mass is not None and b.mass > 100]
-        if heavy:
-            yield Observation("warning", "mass-unit", f"'{name}' has a mass of {heavy[0]:g} kg; are these grams?")
-        sizes = [float(np.ptp(b.shape.planar_outline)) for b in everywhere if b.shape and _sized(b.shape.kind, b)]
-        if sizes and max(sizes) > 20:
-            yield Observation(
-                "warning",
-                "length-unit",
-                f"'{name}' is {max(sizes):g} m wide; are these millimetres? Its sizes follow units.length "
-                f"({recordings.units.length})",
-            )
-
-
-def _sized(kind: str, body: object) -> bool:
-    shape = getattr(body, "shape", None)
-    return kind in ("box", "extruded") or (shape is not None and shape.radius is not None)
 
 
 def _check_rates(recordings: Recordings) -> Iterator[Observation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -128,6 +129,14 @@ class CheckReport:
         """The report as plain values that JSON can hold; an unknown number is None."""
         values: dict[str, Any] = plain({**asdict(self), "ok": self.ok})
         return values
+
+
+def without_number(reason: str) -> tuple[str, float | None]:
+    """A reason with {value} for its first length or time, and that: so that the same reason is said once for all."""
+    found = re.search(r"\b(\d+)(?= (?:mm|ms)\b)", reason)
+    if found is None:
+        return reason, None
+    return reason[: found.start()] + "{value}" + reason[found.end() :], float(found.group())
 
 
 def gather(observations: Iterable[Observation], files: int) -> tuple[Finding, ...]:

@@ -9,15 +9,15 @@ import numpy as np
 
 from carom.core.constants import GRAVITY
 from carom.core.rotations import axes
-from carom.recordings.checks.findings import Observation
+from carom.recordings.checks.dropouts import is_frozen
+from carom.recordings.checks.findings import Observation, without_number
 from carom.recordings.differentiate import fit_polynomial, measured_rows
 from carom.recordings.geometry import lowest_point, planar_gap
-from carom.recordings.impacts.collisions import UNRELIABLE_TIMES
 from carom.recordings.impacts.ground import is_tossed
 from carom.recordings.impacts.kinks import NEAR
 from carom.recordings.impacts.measured import Impact, planar_samples
 from carom.recordings.impacts.rest import resting_pose
-from carom.recordings.sampled import last_motion, moves_again, top_speed
+from carom.recordings.sampled import last_motion, moves_again
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
 
@@ -51,31 +51,42 @@ def check_motion(trajectory: Trajectory, impacts: tuple[Impact, ...]) -> Iterato
         own = [impact for impact in impacts if impact.target == target]
         com = trajectory.planar_com(target)
         tossed = is_tossed(trajectory, target)
-        if not tossed and top_speed(trajectory.time, com, trajectory.period) == 0.0:
-            yield Observation(
-                "warning", "target-still", f"'{target}' never moves", name, advice="nothing can be learned from it"
-            )
         path = trajectory.position_world[target] if tossed else com
         yield from _end(trajectory, target, path, own)
-        for impact in own:
-            if impact.kind == "strike" and impact.striker is None:
-                yield Observation(
-                    "warning",
-                    "no-striker",
-                    f"'{target}' is set in motion with no body near it",
-                    name,
-                    advice="track the striker, or correct its pose",
-                )
+        yield from _unmet(trajectory, target, [impact for impact in own if impact.kind == "strike"])
         yield from _strikers(trajectory, target, own)
     if any(impact.kind == "strike" for impact in impacts):
         best = next((i for i in impacts if i.kind == "strike" and i.quality != "unusable"), None)
         if best is not None and best.quality == "doubtful":
-            yield Observation("note", "doubtful-impact", f"the strike is doubtful: {best.reason}", name)
+            text, value = without_number(best.reason)
+            yield Observation(
+                "note", "doubtful-impact", f"the strike is doubtful: {text}", name, value=value, style="{:.0f}"
+            )
+
+
+def _unmet(trajectory: Trajectory, target: str, strikes: list[Impact]) -> Iterator[Observation]:
+    alone = next((impact for impact in strikes if impact.striker is None), None)
+    if alone is None:
+        return
+    struck = next((impact for impact in strikes if impact.striker is not None and impact.time > alone.time), None)
+    if struck is None:
+        text, advice = f"'{target}' is set in motion with no body near it", "track the striker, or correct its pose"
+        yield Observation("warning", "no-striker", text, trajectory.name, advice=advice)
+    else:
+        yield Observation(
+            "note",
+            "set-going",
+            f"'{target}' is set going by something that is not tracked, {{value}} before it is struck",
+            trajectory.name,
+            value=struck.time - alone.time,
+            style="{:.2g} s",
+            advice="only the strike is used",
+        )
 
 
 def _end(trajectory: Trajectory, target: str, path: Array, own: list[Impact]) -> Iterator[Observation]:
-    if not own:
-        return
+    if not own or is_frozen(trajectory, target, own[-1].time):
+        return  # a body that seems to stop and go on was not seen
     stop = last_motion(trajectory.time, path, trajectory.period, own[-1].time)
     if stop >= float(trajectory.time[-1]) - 1.5 * trajectory.period:
         yield Observation(
@@ -148,34 +159,6 @@ def check_overlap(trajectory: Trajectory) -> Iterator[Observation]:
                 )
 
 
-def check_strikes(impacts: list[Impact]) -> Iterator[Observation]:
-    """What all strikes of a folder have in common: unreliable clocks, sizes that do not meet."""
-    strikes = [i for i in impacts if i.kind == "strike" and i.striker is not None]
-    jitter = np.array([i.timing_jitter for i in strikes])
-    jitter = jitter[np.isfinite(jitter)]
-    if len(jitter) and float(np.median(jitter)) > UNRELIABLE_TIMES:
-        yield Observation(
-            "warning",
-            "sample-times",
-            f"sample times are off by {np.median(jitter):.2f} periods (rms; seen in the moving targets of "
-            f"{int((jitter > UNRELIABLE_TIMES).sum())} of {len(jitter)} strikes), as when two clocks beat; "
-            "states after impact are taken 30 ms after first motion, because nothing nearer can be resolved",
-        )
-    gaps = np.array([i.gap for i in strikes if i.quality != "unusable"])
-    gaps = gaps[np.isfinite(gaps)]
-    if len(gaps) >= 3:
-        middle = float(np.median(gaps))
-        error = 1.4826 * float(np.median(np.abs(gaps - middle))) / np.sqrt(len(gaps))
-        if abs(middle) > max(0.002, 3 * error):
-            word = "apart" if middle > 0 else "inside each other"
-            yield Observation(
-                "note",
-                "contact-gap",
-                f"outlines are {abs(middle) * 1e3:.1f} mm {word} at first motion (median of {len(gaps)} strikes); "
-                "stated sizes or frames are off by as much",
-            )
-
-
 def free_fall(recordings: Recordings, impacts: dict[str, tuple[Impact, ...]]) -> Fall | None:
     """Acceleration of tossed bodies before they first touch anything."""
     values: list[float] = []
@@ -219,7 +202,7 @@ def check_gravity(fall: Fall | None, stated: float | None) -> Iterator[Observati
         return
     length = expected / fall.gravity if fall.gravity else float("inf")
     if not 0.2 < length < 5:
-        explain = "lengths or times are in another unit than the header says"
+        explain = "lengths or times are in another unit than the header says, or what flies is held or filtered"
     else:
         short = "short" if length > 1 else "long"
         explain = (
@@ -295,8 +278,8 @@ def check_ground(rest: Lying | None, recordings: Recordings) -> Iterator[Observa
             why = f"the ground falls towards {np.rad2deg(rest.heading):.0f} degrees from x"
         else:
             why = (
-                f"their directions differ (together {np.rad2deg(rest.common_tilt):.2f} degrees), so it is the world's "
-                "or the bodies' frames that are tilted against the ground, not the same way in every file"
+                f"their directions differ (together {np.rad2deg(rest.common_tilt):.2f} degrees), so it is not the "
+                "ground: orientations, or the frames of bodies, are off by as much, not the same way in every file"
             )
         yield Observation(
             "warning",

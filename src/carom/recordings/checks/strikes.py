@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from carom.recordings.checks.findings import Observation
+from carom.recordings.checks.dropouts import frozen_at
+from carom.recordings.checks.findings import Observation, without_number
 from carom.recordings.checks.rows import row_of
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.collisions import DRIFTING, LONGEST_CONTACT
@@ -32,19 +33,25 @@ def check_usable(recordings: Recordings, impacts: Found) -> Iterator[Observation
     for trajectory in recordings.trajectories:
         found = impacts[trajectory.name]
         if found and all(impact.quality == "unusable" for impact in found):
-            bad[trajectory.name] = found[0]
-    for name, impact in bad.items():
+            bad[trajectory.name] = found[0], _reason(trajectory, found[0])
+    for name, (impact, reason) in bad.items():
         what = "strike" if impact.kind == "strike" else "fall"
-        yield Observation(
-            "warning", "unusable-impact", f"its {what} cannot be used: {impact.reason}", name, name_all=True
-        )
+        text, value = without_number(reason)
+        text = f"its {what} cannot be used: {text}"
+        yield Observation("warning", "unusable-impact", text, name, value=value, style="{:.0f}", name_all=True)
     struck = sum(bool(found) for found in impacts.values())
     if bad and len(bad) == struck:
         yield Observation(
             "error",
             "no-usable-impact",
-            f"none of the {struck} recorded impacts can be used ({next(iter(bad.values())).reason})",
+            f"none of the {struck} recorded impacts can be used ({next(iter(bad.values()))[1]})",
         )
+
+
+def _reason(trajectory: Trajectory, impact: Impact) -> str:
+    """Why an impact cannot be used: a pose that is frozen just then explains all else."""
+    held = frozen_at(trajectory, impact)
+    return impact.reason if held is None else f"the pose of '{held}' is frozen when they meet"
 
 
 def check_course(trajectory: Trajectory, impacts: tuple[Impact, ...]) -> Iterator[Observation]:
@@ -200,7 +207,9 @@ def _measures(recordings: Recordings, impacts: Found) -> dict[tuple[object, ...]
         kind = (*pair, *(shape and shape.kind for shape in shapes), *masses)
         if np.isfinite(strike.gap):
             found.setdefault(("gap", *kind), {})[trajectory.name] = strike.gap
-        height = float(strike.pre.position_world[2])
+        z = trajectory.position_world[strike.target][:, 2]
+        before = z[np.isfinite(z) & (trajectory.time < strike.time)]
+        height = float(np.median(before)) if len(before) else float("nan")
         if np.isfinite(height):
             found.setdefault(("height", *kind), {})[trajectory.name] = height
     return found

@@ -40,10 +40,12 @@ def resting_pose(trajectory: Trajectory, impact: Impact) -> Array | None:
     starts = np.flatnonzero(time <= time[-1] - span + 1e-9)
     quiet = np.array([_quiet(time, pose, int(first), span) for first in starts])
     if not quiet.any():
-        return None
+        # after a long creep, the rest that was recorded may be shorter: then all of the record's end must be quiet
+        begin = int(np.searchsorted(time, time[-1] - READ - 1e-9))
+        return np.asarray(np.median(pose[begin:], axis=0)) if _quiet(time, pose, begin, READ) else None
     first = int(np.argmax(quiet))
     last = first + int(np.argmin(quiet[first:])) - 1 if not quiet[first:].all() else len(quiet) - 1
-    over = float(time[starts[last]]) + span
+    over = float(time[time <= time[starts[last]] + span + 1e-9][-1])  # a sample's time: others may be lost
     keep = (time <= over + 1e-9) & (time >= max(over - READ, float(time[starts[first]])))
     return np.asarray(np.median(pose[keep], axis=0))
 
@@ -69,10 +71,10 @@ def _times(trajectory: Trajectory, impact: Impact) -> tuple[float, float]:
 
 def _quiet(time: Array, pose: Array, first: int, span: float) -> bool:
     """Whether the pose drifts by no more than noise explains, over `span` seconds from a sample on."""
-    keep = (time >= time[first]) & (time <= time[first] + span + 1e-9)
-    count = int(keep.sum())
+    keep = slice(first, int(np.searchsorted(time, time[first] + span + 1e-9, side="right")))
+    count = keep.stop - first
     if count < 3:
-        return True  # too little to see a drift in
+        return False  # samples are lost, or too few to see a drift in
     t = time[keep] - time[keep].mean()
     y = pose[keep] - pose[keep].mean(axis=0)
     weight = float(t @ t)

@@ -105,7 +105,10 @@ def check_conventions(found: Mapping[str, Convention]) -> Iterator[Observation]:
 def _words(name: str, share: Mapping[str, float]) -> tuple[str, str]:
     """What is wrong and what to do, given the shares of the three changes in what is wrong."""
     order = "look like x, y, z, w under w-first names", f"rename the columns of {name}"
-    way = "look like body from world, not world from body", f"change the signs of qx, qy and qz of {name}"
+    way = (
+        "look like body from world, not world from body",
+        f"change the signs of qx, qy and qz of {name} (or mirror one axis, if the positions are left-handed)",
+    )
     both = share["w-last and inverted"]
     last, inverted = share["w-last"] + both, share["inverted"] + both
     if both >= LIKELY:
