@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ class PrintedTable:
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    notes: Sequence[str] = ()  #: lines under it: what its figures mean
 
 
 class Result(ABC):
@@ -29,12 +31,25 @@ class Result(ABC):
         """What the command prints."""
 
     def notes(self) -> Sequence[str]:
-        """Further lines for a person: files that were written, what to do next."""
+        """Further lines for a person: files that were written, what was left out."""
+        return ()
+
+    def next_commands(self) -> Sequence[str]:
+        """What to type next, with the paths of this result; printed where there is no problem."""
         return ()
 
     def problem(self) -> str | None:
         """Why the command ends with exit code 2 although there is a result; None if all is well."""
         return None
+
+
+def command(*words: object) -> str:
+    """A command of Carom as one types it into a shell.
+
+    >>> command("check", "my lab")
+    "carom check 'my lab'"
+    """
+    return shlex.join(["carom", *map(str, words)])
 
 
 def table_of(title: str, facts: Mapping[str, Any]) -> PrintedTable:
