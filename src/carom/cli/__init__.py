@@ -70,13 +70,16 @@ def main() -> None:
         sys.stdout.flush()  # here, where a full disk or a closed pipe can still be said
     except UsageMistake as error:
         _fail(error.format_message())
+    except SystemExit as end:  # click's own way with a reader who has gone
+        code = UNREAD if isinstance(end.__context__, BrokenPipeError) else end.code
     except BrokenPipeError:
         code = UNREAD
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
     except (CaromError, OSError) as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         code = STOPPED
+    if code == UNREAD:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more when it ends
     if code == STOPPED:
         print(f"carom: stopped; {_kept(sys.argv[1:])}", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
