@@ -74,11 +74,14 @@ def test_names_that_are_markup_or_commands_to_the_terminal_are_shown(lab):
     assert r"[/x]\x1b[31m" in out
     assert "\x1b" not in out + err
     done = subprocess.run(
-        [sys.executable, "-m", "carom", "check", str(lab / "[/]gone")], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "carom", "check", str(lab / "[red]\x1b[2Jgone")],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 2
     assert "\x1b" not in done.stdout + done.stderr
-    assert "[/]gone: no such folder" in done.stderr
+    assert r"[red]\x1b[2Jgone: no such folder" in done.stderr
 
 
 def test_letters_that_a_terminal_lacks_are_escaped(tmp_path):

@@ -88,5 +88,5 @@ class Lines:
 
     def _line(self) -> None:
         self._said, self._told = self._clock(), self._what
-        counted = f" {self._done} of {self._total}" if self._total else ""
-        self._say(harmless(f"... {self._what}:{counted} after {self._said - self._begun:.0f} s"))
+        counted = f": {self._done} of {self._total}" if self._total else ""
+        self._say(harmless(f"... {self._what}{counted}, after {self._said - self._begun:.0f} s"))

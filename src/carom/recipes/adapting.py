@@ -67,7 +67,11 @@ class AdaptResult(Result):
         rows = [[name, e["value"], f"{e['low']:.3g} to {e['high']:.3g}", e["unit"]] for name, e in estimates.items()]
         made = [self._summary({k: v for k, v in self._shown().items() if k not in estimates})]
         if rows:
-            told = (f"of the explanation that counts most: {self.facts['best']}",) if "best" in self.facts else ()
+            told = (
+                [f"of {self.model.best.base.teacher} contact, the explanation that counts most"]
+                if isinstance(self.model, AdaptedModel)
+                else []
+            )
             made.append(PrintedTable("parameters", ("parameter", "value", "90 % interval", "unit"), rows, told))
         return made
 

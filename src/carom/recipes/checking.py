@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 from carom.recordings import CheckReport
 from carom.recordings import check as check_recordings
+
+STRIKERS = ("striker", "tool", "arm", "other")  #: roles of bodies that strike a target
 
 
 @final
@@ -31,6 +33,15 @@ class CheckResult(Result):
             PrintedTable(f"{self.folder}", ("what", "found"), self.report.summary()),
             PrintedTable("findings", ("level", "message"), findings),
         )
+
+    def next_commands(self) -> Sequence[str]:
+        name = self.folder.resolve().name
+        if not self.report.impacts:
+            return ()
+        struck = any(kind.startswith("strike") for kind in self.report.impacts)
+        if struck and any(body.role in STRIKERS for body in self.report.bodies.values()):
+            return (command("adapt", self.folder, "--out", f"models/{name}"),)
+        return (command("identify", self.folder, "--out", f"calibrated/{name}"),)
 
     def problem(self) -> str | None:
         if not self.report.listed:

@@ -75,11 +75,9 @@ class EvaluateResult(Result):
 
     def tables(self) -> Sequence[PrintedTable]:
         rows = [[s.method, *s.metrics.values(), s.coverage.get("coverage@0.9"), s.seconds, s.note] for s in self.scores]
-        columns = COLUMNS
-        if not any(s.note for s in self.scores):
-            columns, rows = COLUMNS[:-1], [row[:-1] for row in rows]
+        last = None if any(s.note for s in self.scores) else -1  # no empty column of notes
         methods = [f"{s.method}: {ABOUT[s.method]}" for s in self.scores]
-        return (PrintedTable(self.title, columns, rows, (*FIGURES, *methods)),)
+        return (PrintedTable(self.title, COLUMNS[:last], [row[:last] for row in rows], (*FIGURES, *methods)),)
 
     def notes(self) -> Sequence[str]:
         return (f"report: {self.report}",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -16,7 +16,7 @@ from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
 from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
 from carom.recordings import Recordings, read, scene_of
@@ -54,6 +54,18 @@ class IdentifyResult(Result):
     files: tuple[Path, ...] = ()  #: that were written
     skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing of what is looked for
     findings: tuple[str, ...] = ()  #: what `check` warns of in the recordings
+    recordings: Path | None = None
+
+    def next_commands(self) -> Sequence[str]:
+        if self.recordings is None:
+            return ()
+        name = self.recordings.resolve().name
+        if self.kind == "strikes":
+            return (command("adapt", self.recordings, "--out", f"models/{name}"),)
+        params = [path for path in self.files if path.name == "parameters.yaml"]
+        if not params:
+            return (command("identify", self.recordings, "--out", f"calibrated/{name}"),)
+        return (command("scale", self.recordings, "--params", params[0], "--count", 3000, "--out", f"data/{name}"),)
 
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
         found = [group.identification.to_dict() for group in self.groups]
@@ -97,7 +109,8 @@ def identify(
     `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
     """
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
-        return _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
+        found = _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
+        return replace(found, recordings=Path(recordings))
 
 
 def _identify(

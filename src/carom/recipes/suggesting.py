@@ -20,13 +20,18 @@ from carom.identify.result import read as read_parameters
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.learn.impact.sample import sample_strikes
 from carom.recipes.identifying import identify_strikes
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 from carom.recipes.strikes import usable_impacts
 from carom.recipes.tosses import Skipped, identify_free, skipped_lines
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import kind_of
 
 STRIKES = 192  #: strikes drawn; those far from any place that was struck are left out
+
+FIGURES = (
+    "gain: how much the recording is expected to tell; 0.7 nat halve the uncertainty of one parameter. a usual one: "
+    "the median of all candidates. alike: other candidates that would tell nearly the same",
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,10 @@ class SuggestResult(Result):
     def notes(self) -> Sequence[str]:
         return skipped_lines(self.skipped)
 
+    def next_commands(self) -> Sequence[str]:
+        """With the new recordings in the same folder."""
+        return (command("identify", self.recordings, "--out", f"calibrated/{self.recordings.resolve().name}"),)
+
 
 def suggest(
     recordings: str | Path,
@@ -101,7 +110,7 @@ def _tables(group: SuggestedGroup) -> list[PrintedTable]:
         spreads.append([first.name, unit, *steps, "" if first.shown else "no candidate shows it: measure it apart"])
     after = [f"after {i}" for i in range(1, len(made) + 1)]
     return [
-        PrintedTable(f"{group.title}: each given those above it", columns, rows),
+        PrintedTable(f"{group.title}: each given those above it", columns, rows, FIGURES),
         PrintedTable(
             "expected half of the 90 % interval, by curvature", ["parameter", "unit", "now", *after, ""], spreads
         ),
