@@ -13,7 +13,6 @@ from carom.cli.watching import EVERY, Lines
 from carom.recipes.result import PrintedTable
 
 
-
 def drawn(table, width):
     out = io.StringIO()
     draw(Console(file=out, width=width), table)

@@ -19,7 +19,7 @@ from rich.text import Text
 from carom.recipes.result import PrintedTable
 
 SHORT = 26  #: characters up to which a cell stays on one line
-NARROWEST = 24  #: characters of a column of text, at least, so that it can be read
+NARROWEST = (24, 12)  #: characters of a column of text, at least, so that it can be read: better, and still well
 FRAME = 3  #: characters of a table's lines and blanks per column; one more at the end
 
 
@@ -45,7 +45,8 @@ def draw(console: Console, table: PrintedTable) -> None:
     columns = [harmless(name) for name in table.columns]
     rows = [[shown(value) for value in row] for row in table.rows]
     _lines(console, textwrap.wrap(harmless(table.title), width, **_WHOLE_WORDS))
-    widths = _widths(columns, rows, width)
+    found = (_widths(columns, rows, width, narrowest) for narrowest in NARROWEST)
+    widths = next((fitting for fitting in found if fitting is not None), None)
     if widths is None:
         _lines(console, _upright(columns, rows, width))
     else:
@@ -72,7 +73,7 @@ def _framed(table: PrintedTable, columns: Sequence[str], rows: Sequence[Sequence
     return made
 
 
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, narrowest: int) -> list[int] | None:
     """How wide each column is; None if they don't fit side by side without a broken number or name."""
     room = width - FRAME * len(columns) - 1
     natural, least = [], []
@@ -80,7 +81,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
         cells = [row[i] for row in rows]
         widest = max((cell_len(cell) for cell in cells), default=0)
         words = [cell_len(word) for cell in cells for word in cell.split()]
-        needed = widest if widest <= SHORT else max([NARROWEST, *words])
+        needed = widest if widest <= SHORT else max([narrowest, *words])
         natural.append(max(widest, cell_len(name)))
         least.append(max([needed, *(cell_len(word) for word in name.split())]))
     if sum(least) > room:

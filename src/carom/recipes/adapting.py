@@ -17,6 +17,7 @@ from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.hybrid.model import FOLDER, NETWORKS, HybridModel, make_hybrid, save_hybrid
 from carom.hybrid.model import HEADER as HYBRID_HEADER
+from carom.identify.strikes.sliding import Sliding
 from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
 from carom.learn import adapt as adapt_bases
 from carom.learn.impact.adapted_files import CORRECTION, save_model
@@ -33,11 +34,9 @@ _MODEL = (HEADER, CORRECTION, *(f"{teacher}-*.safetensors" for teacher in DISTIL
 #: what the printed table calls the facts of a model
 MEANING = {
     "ground_friction": "ground friction, from the slides",
-    "weights": "what predictions rest on (share)",
     "teachers": "explanations (share)",
     "not_learned_from": "strikes that do not fit the others",
-    "sliding": "sliding after contact (SI units)",
-    "student_relative_difference": "fast network against the model it stands for (relative difference)",
+    "student_relative_difference": "fast network, error (relative)",
 }
 #: what a folder of a corrected model holds
 OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS)))
@@ -65,7 +64,10 @@ class AdaptResult(Result):
     def tables(self) -> Sequence[PrintedTable]:
         estimates = {k: v for k, v in self.facts.items() if isinstance(v, Mapping) and "low" in v}
         rows = [[name, e["value"], f"{e['low']:.3g} to {e['high']:.3g}", e["unit"]] for name, e in estimates.items()]
-        made = [self._summary({k: v for k, v in self._shown().items() if k not in estimates})]
+        apart = {*estimates, "weights", "sliding"}  # a note says what predictions rest on
+        made = [self._summary({k: v for k, v in self._shown().items() if k not in apart})]
+        if self.hybrid is not None:
+            made.append(PrintedTable("sliding after contact", ("what", "value"), _sliding_rows(self.hybrid.sliding)))
         if rows:
             told = (
                 [f"of {self.model.best.base.teacher} contact, the explanation that counts most"]
@@ -163,6 +165,18 @@ def _adapt(
 def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:
     found = {"weights": adapted.reasons, "teachers": adapted.teachers, "not_learned_from": list(adapted.odd)}
     return {**found, **_member_facts(adapted.best)}
+
+
+def _sliding_rows(sliding: Sliding) -> list[list[str]]:
+    """How the target slides, in words and with units."""
+    off, std = (1e3 * v for v in (np.hypot(sliding.com_x, sliding.com_y), sliding.com_std))
+    return [
+        ["friction with the ground", f"{sliding.friction:.3g} +- {sliding.friction_std:.2g}"],
+        ["growth of friction with speed", f"{sliding.viscosity:.2g} s/m"],
+        ["pressure patch (1: even under the outline)", f"{sliding.size:.3g}"],
+        ["centre of mass, off the declared one by", f"{off:.2g} mm +- {std:.2g} mm"],
+        ["recorded slides, off the fitted ones by", f"{1e3 * sliding.residual:.2g} mm (rms)"],
+    ]
 
 
 def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:

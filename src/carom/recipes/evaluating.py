@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -168,9 +169,12 @@ def take(
     """Let all methods predict, and write the report; `title` is that of the table that is printed."""
     lesson, test = exam.lesson, exam.test
     scores = compare(lesson, test, methods=methods, progress=progress)
-    adapted = adapt(lesson.bases, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
+    told = partial(progress, "report: what Carom's model rests on")
+    adapted = adapt(lesson.bases, lesson.train, fixed=lesson.fixed, seed=lesson.seed, progress=told)
     base = next((b for b in lesson.bases if b.teacher == adapted.best.base.teacher), lesson.bases[0])
+    progress("report: parameters and figures", 0, 2)
     found = by_gradient(base, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
+    progress("report: parameters and figures", 1, 2)
     first, rest = evaluation_sections(lesson, test, scores, adapted, found, note=page.note)
     path = write_report(
         out / "report.html",

@@ -25,6 +25,17 @@ from carom.recordings.kind import Kind, kind_of
 METHODS = ("gradient", "grid", "cma", "mjx")
 CANDIDATES = 250  #: tried on every strike by a search
 
+#: what the printed table calls the facts of slides
+MEANING = {
+    "friction": "friction with the ground",
+    "friction_low": "its 90 % interval from",
+    "friction_high": "to",
+    "torsion_length_m": "length that resists turning [m]",
+    "torsion_std_m": "its standard deviation [m]",
+    "even_patch_length_m": "the same of an even pressure [m]",
+    "slides": "slides that were used",
+}
+
 
 @dataclass(frozen=True)
 class StrikeOptions:
@@ -80,11 +91,13 @@ class IdentifyResult(Result):
         for group in self.groups:
             found = group.identification
             rows = [
-                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason] for e in found.estimates
+                [e.name, f"{e.value:.4g}", f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict] for e in found.estimates
             ]
-            columns = ("parameter", "value", "90 % interval", "unit", "verdict", "why")
-            made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows))
-            made.append(PrintedTable(about, ("what", "value"), [[k, v] for k, v in group.facts.items()]))
+            columns = ("parameter", "value", "90 % interval", "unit", "verdict")
+            why = [f"{e.name}: {e.reason}" for e in found.estimates if e.reason]
+            made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows, why))
+            facts = [[MEANING.get(k, k), v] for k, v in group.facts.items()]
+            made.append(PrintedTable(about, ("what", "value"), facts))
         return made
 
     def notes(self) -> Sequence[str]:

@@ -58,9 +58,15 @@ def table_of(title: str, facts: Mapping[str, Any]) -> PrintedTable:
 
 
 def brief(value: Any) -> str:
-    """A value on one line of a table: ranges as low-high, dicts as their names and values."""
+    """A value on one line of a table: ranges as low to high, dicts as their names and values.
+
+    >>> brief({"size": [0.1, 0.25], "bodies": [1, 1]})
+    'size 0.1 to 0.25, bodies 1'
+    """
     if isinstance(value, Mapping):
         return ", ".join(f"{k} {brief(v)}" for k, v in value.items() if v is not None)
     if isinstance(value, list):
-        return "-".join(brief(v) for v in value) if len(value) == 2 else ", ".join(brief(v) for v in value)
+        if any(isinstance(v, list) for v in value):
+            return "; ".join(brief(v) for v in value)
+        return " to ".join(dict.fromkeys(map(brief, value))) if len(value) == 2 else ", ".join(map(brief, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -29,8 +29,8 @@ from carom.recordings.kind import kind_of
 STRIKES = 192  #: strikes drawn; those far from any place that was struck are left out
 
 FIGURES = (
-    "gain: how much the recording is expected to tell; 0.7 nat halve the uncertainty of one parameter. a usual one: "
-    "the median of all candidates. alike: other candidates that would tell nearly the same",
+    "gain: how much the recording is expected to tell; 0.7 nat halve the uncertainty of one parameter. usual: that of "
+    "the median candidate. alike: other candidates that would tell nearly the same",
 )
 
 
@@ -102,18 +102,17 @@ def suggest(
 def _tables(group: SuggestedGroup) -> list[PrintedTable]:
     made = group.suggestions
     rows = [[f"{i}", s.words, s.gain, s.typical, s.most, s.alike] for i, s in enumerate(made, start=1)]
-    columns = ("", "record next", "gain [nat]", "a usual one [nat]", "gains most", "alike")
+    columns = ("", "record next", "gain [nat]", "usual [nat]", "gains most", "alike")
     spreads = []
     for i, first in enumerate(made[0].spreads):
         steps = [f"{first.before:.3g}", *(f"{s.spreads[i].after:.3g}" for s in made)]
         unit = "factor" if first.log else first.unit
-        spreads.append([first.name, unit, *steps, "" if first.shown else "no candidate shows it: measure it apart"])
-    after = [f"after {i}" for i in range(1, len(made) + 1)]
+        spreads.append([first.name, unit, *steps])
+    columns_of_spreads = ["parameter", "unit", "now", *(f"after {i}" for i in range(1, len(made) + 1))]
+    hidden = [f"{s.name}: no candidate shows it, measure it apart" for s in made[0].spreads if not s.shown]
     return [
         PrintedTable(f"{group.title}: each given those above it", columns, rows, FIGURES),
-        PrintedTable(
-            "expected half of the 90 % interval, by curvature", ["parameter", "unit", "now", *after, ""], spreads
-        ),
+        PrintedTable("expected half of the 90 % interval, by curvature", columns_of_spreads, spreads, hidden),
     ]
 
 

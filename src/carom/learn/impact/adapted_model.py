@@ -198,13 +198,15 @@ def adapt(
     told = _Told(scene, impacts)
     inside = bases[0].within(told.frames).mean() >= WITHIN
     teachers: list[Teacher] = [*(faithful(bases) if inside else ()), RigidTeacher(scene)]
-    explanations = []
+    explanations: list[Explanation] = []
     for base in teachers:
+        if progress:
+            progress(len(explanations), len(teachers) + 1)  # weighing them is one more
         own = {name: value for name, value in (fixed or {}).items() if name in {p.name for p in base.parameters}}
         members = plausible_members(base, told.frames, told.local, fixed=own, seed=seed)
         explanations.append(Explanation(base, members))
-        if progress:
-            progress(len(explanations), len(teachers) + 1)  # weighing them is one more
+    if progress:
+        progress(len(teachers), len(teachers) + 1)
     hypotheses = hypotheses_for(tuple(e.base.teacher for e in explanations))
     weights, wider, odd = _weighed(hypotheses, explanations, scene, impacts, seed)
     if progress:
