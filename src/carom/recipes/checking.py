@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, final
 
 from carom.recipes.result import PrintedTable, Result, command
-from carom.recordings import CheckReport
+from carom.recordings import CheckReport, read
 from carom.recordings import check as check_recordings
-
-STRIKERS = ("striker", "tool", "arm", "other")  #: roles of bodies that strike a target
+from carom.recordings.kind import Kind, kind_of
 
 
 @final
@@ -21,6 +20,7 @@ class CheckResult(Result):
 
     folder: Path
     report: CheckReport
+    kind: Kind | None = None  #: None: that of free bodies, or nothing to go on with
 
     def to_dict(self) -> dict[str, Any]:
         return self.report.to_dict()
@@ -38,8 +38,7 @@ class CheckResult(Result):
         name = self.folder.resolve().name
         if not self.report.impacts:
             return ()
-        struck = any(kind.startswith("strike") for kind in self.report.impacts)
-        if struck and any(body.role in STRIKERS for body in self.report.bodies.values()):
+        if self.kind == "strikes":
             return (command("adapt", self.folder, "--out", f"models/{name}"),)
         return (command("identify", self.folder, "--out", f"calibrated/{name}"),)
 
@@ -54,7 +53,9 @@ class CheckResult(Result):
 def check(recordings: str | Path) -> CheckResult:
     """Check a folder of recordings. Nothing is repaired, and faults are part of the result."""
     folder = Path(recordings)
-    return CheckResult(folder, check_recordings(folder))
+    report = check_recordings(folder)
+    struck = any(kind.startswith("strike") for kind in report.impacts)
+    return CheckResult(folder, report, kind_of(read(folder)) if report.ok and struck else None)
 
 
 def findings_of(recordings: str | Path) -> tuple[str, ...]:
