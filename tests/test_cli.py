@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from said import without_progress
 
 from carom.reality import sample_commands, standin
 from carom.recordings import end_pose, read
@@ -17,7 +18,7 @@ def carom(*arguments, cwd=None):
     done = subprocess.run(
         [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300
     )
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout, without_progress(done.stderr)
 
 
 @pytest.fixture(scope="module")

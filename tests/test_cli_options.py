@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
 import pytest
+from said import without_progress
 from typer.models import OptionInfo
 
 from carom import cli
@@ -76,7 +77,7 @@ def carom(monkeypatch, capsys, *arguments):
     with pytest.raises(SystemExit) as ended:
         cli.main()
     said = capsys.readouterr()
-    return ended.value.code, said.out, said.err
+    return ended.value.code, said.out, without_progress(said.err)
 
 
 def test_the_options_are_found():

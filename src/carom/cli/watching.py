@@ -76,7 +76,7 @@ class Lines:
         with self._lock:
             self._what, self._done, self._total = what, done, total
             quiet = self._clock() - self._said
-            if (what != self._told and (quiet >= AT_MOST or not self._told)) or quiet >= EVERY:
+            if (what != self._told and quiet >= AT_MOST) or quiet >= EVERY:
                 self._line()
 
     def beat(self) -> None:
