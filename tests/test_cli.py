@@ -6,15 +6,19 @@ import sys
 
 import numpy as np
 import pytest
+from said import without_progress
 
 from carom.reality import sample_commands, standin
+from carom.recordings import end_pose, read
+from carom.recordings.strikes import first_strike
+from carom.state import wrap_angle
 
 
 def carom(*arguments, cwd=None):
     done = subprocess.run(
         [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300
     )
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout, without_progress(done.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +42,35 @@ def test_three_commands_from_recordings_to_predictions(lab):
     predicted = json.loads((lab / "predicted.json").read_text())
     assert len(predicted) == 12
     first = next(iter(predicted.values()))
-    assert set(first) == {"post", "post_std", "rest", "status", "from_engine"}
+    assert set(first) == {"post", "post_std", "rest", "rest_std", "status", "from_engine"}
     assert len(first["post"]) == 3
     assert first["status"] == "ok"
+
+
+def test_stated_spreads_of_rests_hold_the_truth(lab, tmp_path):
+    """Forty strikes that the model has not seen, each with its own scatter: where they end lies within what is said."""
+    if not (lab / "model" / "hybrid").is_dir():
+        assert carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model")[0] == 0
+    reality = standin("resin-low", "square", seed=5)
+    commands = sample_commands(reality.shape, 40, np.random.default_rng(7))
+    reality.execute(commands, tmp_path / "new", seed=3)
+    code, out, err = carom("predict", lab / "model", tmp_path / "new", "--json", tmp_path / "p.json")
+    assert code == 0, err
+    assert "+-" in out
+    assert "yaw [rad]" in out  # units are not taken for markup
+    predicted = json.loads((tmp_path / "p.json").read_text())
+    off, std = [], []
+    for trajectory in read(tmp_path / "new").trajectories:
+        strike, _ = first_strike(trajectory)
+        if predicted[trajectory.name]["rest_std"] is None or strike is None:
+            continue
+        away = np.array(predicted[trajectory.name]["rest"]) - end_pose(trajectory, strike)
+        off.append([*away[:2], wrap_angle(away[2])])
+        std.append(predicted[trajectory.name]["rest_std"])
+    assert len(std) > 30
+    inside = np.abs(off) < 1.645 * np.array(std)
+    assert 0.75 <= inside.mean() <= 0.995, inside.mean(axis=0)
+    assert np.median(np.array(std)[:, 0]) < 0.03  # and they are no empty words [m]
 
 
 def test_a_strike_is_planned_exported_and_pictured(lab, tmp_path):
@@ -103,7 +133,7 @@ def test_mistakes_in_planning_end_in_one_line(lab, wrong, said):
 def test_prediction_uses_nothing_after_the_contact(lab, tmp_path):
     """Cut every record 5 ms before its contact: what is predicted must hardly change."""
     carom("adapt", lab / "base", lab / "strikes", "--out", lab / "model")
-    from carom.recordings import find_impacts, read, write
+    from carom.recordings import find_impacts, write
 
     recordings = read(lab / "strikes")
     whole = json.loads(carom("predict", lab / "model", lab / "strikes", "--json", "-")[1])
@@ -131,7 +161,7 @@ def test_identify_writes_parameters_with_units(lab, tmp_path):
     ("options", "message"),
     [
         (("--fit", 3), "--parameters, --fix, --fit, --refine-starts are for free bodies"),
-        (("--fit", 0), "are for free bodies"),
+        (("--fit", 0), "Invalid value for '--fit': 0 is not in the range"),
         (("--refine-starts",), "are for free bodies"),
         (("--model", "base"), "--model is for --method gradient, asked for cma"),
         (("--method", "mjx", "--threads", 2), "--threads is for engines that search"),

@@ -8,6 +8,7 @@ import sys
 from time import monotonic, sleep
 
 import pytest
+from said import without_progress
 from sealed import reseal
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
@@ -19,7 +20,7 @@ def carom(*arguments):
     done = subprocess.run(
         [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, timeout=300
     )
-    return done.returncode, done.stdout, done.stderr
+    return done.returncode, done.stdout, without_progress(done.stderr)
 
 
 @pytest.fixture(scope="module")

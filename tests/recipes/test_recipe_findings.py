@@ -38,13 +38,19 @@ def test_adapt_refuses_bodies_deep_inside_each_other(tmp_path):
 
 def test_adapt_says_what_check_found_and_what_it_left_out(tmp_path):
     far = moved(hits(1)[0], "tool", [0.5, 0, 0])
-    result = recipes.adapt(None, folder_of(tmp_path / "some", *hits(5), hits(1)[0], far), tmp_path / "out")
+    place, told = folder_of(tmp_path / "some", *hits(5), hits(1)[0], far), []
+    result = recipes.adapt(None, place, tmp_path / "out", progress=lambda *said: told.append(said))
     assert result.facts["strikes"] == 6
     assert ("file_06.csv", "no body was near the target when it began to move") in result.dropped
     notes = list(result.notes())
     assert "file_06.csv was left out: no body was near the target when it began to move" in notes
     assert any(n.startswith("check: warning: file_05.csv: the same samples as in file_00.csv") for n in notes)
     assert result.to_dict()["dropped"] == dict(result.dropped)
+    stages = list(dict.fromkeys(what for what, _, _ in told))
+    assert stages[:2] == ["read recordings and base models", "correct base models"]
+    assert sum(what.startswith("hybrid: ") for what in stages) == 3
+    assert len(told) > 30  # each of them says how far it is
+    assert all(0 <= done <= total for _, done, total in told)
 
 
 def flight(seed):

@@ -11,10 +11,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
-
 from carom.bench.results import Results, Row
 from carom.core.errors import CaromError
+from carom.recipes.result import PrintedTable
 
 #: metrics whose single values are 0 or 1: their means are shares, and have an interval
 SHARES = (
@@ -91,22 +90,15 @@ def markdown_table(results: Results, *, metrics: Sequence[str] | None = None) ->
     return "\n\n".join(parts) + "\n"
 
 
-def rich_tables(results: Results) -> list[Table | str]:
-    """The same tables for the terminal."""
-    found: list[Table | str] = []
+def printed_tables(results: Results) -> list[PrintedTable]:
+    """The same tables for the terminal; a star marks what Markdown has in bold. A line of text has no columns."""
+    found = []
     for grid in grids(results):
-        title = f"{results.name}: {grid.title}".replace("[", r"\[")
-        if not grid.columns:
-            found.append(title)
-            continue
-        table = Table(title=title, title_justify="left")
-        table.add_column(grid.corner)
-        for column in grid.columns:
-            table.add_column(column, justify="right")
-        for name, cells in grid.rows:
-            texts = (c.text.replace("[", r"\[") for c in cells)
-            table.add_row(name, *(f"[bold]{t}[/bold]" if c.best else t for t, c in zip(texts, cells, strict=True)))
-        found.append(table)
+        rows = [[name, *(f"{c.text} *" if c.best else c.text for c in cells)] for name, cells in grid.rows]
+        starred = any(c.best for _, cells in grid.rows for c in cells)
+        columns = (grid.corner, *grid.columns) if grid.columns else ()
+        title = f"{results.name}: {grid.title}"
+        found.append(PrintedTable(title, columns, rows, ("* best of its setting",) if starred else ()))
     return found
 
 

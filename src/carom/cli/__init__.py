@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -9,6 +10,8 @@ import typer
 
 import carom
 from carom.cli import learn, measure, scale, use
+from carom.cli.drawing import harmless
+from carom.cli.options import Command
 from carom.core.errors import CaromError
 
 app = typer.Typer(
@@ -21,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 STOPPED = 130  #: exit code after Ctrl-C
+UNREAD = 141  #: exit code when whoever read the output has gone, as that of any program in a shell's pipe
 GOES_ON = "what was finished is kept, the same command goes on from there"
 #: what is left after Ctrl-C, by command; all others write their result at the end
 KEPT = {
@@ -55,22 +59,40 @@ for command in (
     measure.demo,
     measure.bench,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def main() -> None:
     """Entry point: every mistake of a user ends in one line and exit code 2."""
+    _open_what_is_closed()
     try:
         code = app(standalone_mode=False)  # typer gives the code of an Exit back, and turns Ctrl-C into one
+        sys.stdout.flush()  # here, where a full disk or a closed pipe can still be said
     except UsageMistake as error:
         _fail(error.format_message())
+    except SystemExit as end:  # click's own way with a reader who has gone
+        code = UNREAD if isinstance(end.__context__, BrokenPipeError) else end.code
+    except BrokenPipeError:
+        code = UNREAD
     except (CaromError, OSError) as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         code = STOPPED
+    if code == UNREAD:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more when it ends
     if code == STOPPED:
         print(f"carom: stopped; {_kept(sys.argv[1:])}", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_what_is_closed() -> None:
+    """Streams to write to, even if they were closed (`>&-`) or cannot show every letter."""
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (it stays open as long as the program runs)
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _kept(arguments: list[str]) -> str:
@@ -80,5 +102,5 @@ def _kept(arguments: list[str]) -> str:
 
 
 def _fail(message: str) -> None:
-    print(f"carom: {' '.join(message.split())}", file=sys.stderr)
+    print(f"carom: {harmless(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(2)

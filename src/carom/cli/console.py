@@ -1,60 +1,67 @@
-"""What every command shares: options, tables for people, JSON for machines, progress bars."""
+"""Where results go: tables for people, JSON for machines; what to do next, and what is wrong."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, final
 
-import rich.progress
-import typer
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.text import Text
 
-from carom.core.artefacts import plain
+from carom.cli.drawing import draw, harmless
+from carom.cli.watching import watched
+from carom.core.artefacts import plain, write_text
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
-from carom.recipes.result import Result
+from carom.recipes.result import PrintedTable, Result
 
-errors = Console(stderr=True)
+PIPED = 120  #: characters of a line where there is no terminal and COLUMNS says nothing
 
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="also write the result as JSON ('-': stdout)")]
-Seed = Annotated[int, typer.Option(min=0, help="random seed; the same seed gives the same result")]
-Threads = Annotated[
-    int, typer.Option(min=0, help="threads of the engine; 0: all cores. The result does not depend on it")
-]
-RecordingsArg = Annotated[Path, typer.Argument(help="folder in the recordings format")]
+
+@final
+class Screen(Console):
+    """A console that leaves it to `main` what happens when nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        raise
+
+
+errors = Screen(stderr=True)
+
+
+def say(line: str, *, whole: bool = False) -> None:
+    """A line for a person, on stderr. On a terminal it wraps between words, unless it is to be copied as a `whole`."""
+    errors.print(Text(harmless(line)), soft_wrap=whole or not errors.is_terminal)
 
 
 class Out:
-    """Where results go: a table for people on stdout, JSON for machines."""
+    """Where the result of a command goes."""
 
     def __init__(self, json_file: str | None) -> None:
         self.json_file = json_file
-        self.console = Console(stderr=json_file == "-", width=None if sys.stdout.isatty() else 150)
+        to_errors = json_file == "-"
+        stream = sys.stderr if to_errors else sys.stdout
+        width = None if stream.isatty() or os.environ.get("COLUMNS") else PIPED
+        self.console = Screen(stderr=to_errors, width=width)
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        table = Table(title=title, title_justify="left")
-        for i, name in enumerate(columns):
-            numeric = i > 0 and any(isinstance(row[i], int | float) for row in rows)
-            table.add_column(name, justify="right" if numeric else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row))
-        self.console.print(table)
+    def table(self, table: PrintedTable) -> None:
+        draw(self.console, table)
 
     def show(self, result: Result) -> None:
-        """All of a result: JSON, tables, further lines, and what is wrong with it."""
+        """All of a result: JSON, tables, further lines, what is wrong with it or what to do next."""
         self.write(result.to_dict())
         for made in result.tables():
-            self.table(made.title, made.columns, made.rows)
+            self.table(made)
         for note in result.notes():
-            errors.print(note, soft_wrap=True)
+            say(note)
         if (problem := result.problem()) is not None:
             raise CaromError(problem)
+        for command in result.next_commands():
+            say(f"next: {command}", whole=True)
 
     def write(self, result: Any) -> None:
         if self.json_file is None:
@@ -62,34 +69,13 @@ class Out:
         text = json.dumps(plain(result), indent=1, allow_nan=False)
         if self.json_file == "-":
             print(text)
-            return
-        from carom.core.artefacts import atomically
-
-        path = Path(self.json_file)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        atomically(path, lambda file: file.write((text + "\n").encode()))
+        else:
+            write_text(Path(self.json_file), text + "\n")
 
 
 def run(json_file: str | None, recipe: Callable[[Progress], Result]) -> None:
-    """Follow a recipe with a progress bar, and show its result."""
+    """Follow a recipe, with its progress, and show its result."""
     printer = Out(json_file)
-    with bar() as progress:
+    with watched(errors) as progress:
         result = recipe(progress)
     printer.show(result)
-
-
-@contextmanager
-def bar() -> Iterator[Progress]:
-    """A progress bar on stderr: call with what is done, how much, of how much."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
-    times = (TimeElapsedColumn(), TimeRemainingColumn())
-    quiet = not errors.is_terminal  # a log file wants lines, not a bar
-    with rich.progress.Progress(*columns, *times, console=errors, transient=True, disable=quiet) as progress:
-        tasks: dict[str, Any] = {}
-
-        def update(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = progress.add_task(what, total=total)
-            progress.update(tasks[what], completed=done, total=total)
-
-        yield update

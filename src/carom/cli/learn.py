@@ -2,45 +2,127 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from carom import recipes
-from carom.cli.console import Json, Out, RecordingsArg, Seed, Threads, errors, run
+from carom.cli.console import run, say
+from carom.cli.options import (
+    Json,
+    RecordingsArg,
+    Seed,
+    Settle,
+    Threads,
+    enough,
+    new_folder,
+    new_place,
+    one_of,
+    positive,
+    some_of,
+)
 from carom.core.errors import CaromError
 
-Settle = Annotated[float | None, typer.Option(help="seconds after first motion where outcomes are read")]
+
+def _methods() -> list[str]:
+    from carom.identify.tosses.search import METHODS as OF_BODIES
+    from carom.recipes.identifying import METHODS as OF_STRIKES
+
+    return list(dict.fromkeys([*OF_STRIKES, *OF_BODIES]))
+
+
+def _free_parameters() -> list[str]:
+    from carom.scenes.parameters import FREE
+
+    return [*FREE, "table-ii"]
+
+
+def _teachers() -> list[str]:
+    from carom.scenes.strike import DISTILLED
+
+    return ["both", *DISTILLED]
+
+
+def _base_presets() -> list[str]:
+    from carom.learn.impact.base_model import PRESETS
+
+    return list(PRESETS)
+
+
+def _adapt_presets() -> list[str]:
+    from carom.recipes.adapting import PRESETS
+
+    return list(PRESETS)
 
 
 def check(folder: RecordingsArg, json_file: Json = None) -> None:
     """Check recordings: what is there, how good it is, what is physically wrong. Nothing is repaired."""
-    out = Out(json_file)
-    with errors.status(f"reading {folder}"):
-        result = recipes.check(folder)
-    out.show(result)
+    run(json_file, lambda progress: recipes.check(folder))
+
+
+def _held(fixed: list[str] | None) -> list[str] | None:
+    """Refuse what is no NAME=VALUE of a parameter that exists, or no value that it can have."""
+    from carom.scenes.parameters import FREE
+
+    for name, value in _values(fixed or []).items():
+        one_of("parameter", _free_parameters)(name)
+        if not math.isfinite(value):
+            raise typer.BadParameter(f"expected a finite number for {name}, got {value:g}")
+        parameter = FREE.get(name)
+        if parameter is not None and parameter.low >= 0 and value < 0:
+            raise typer.BadParameter(f"{name} cannot be negative, got {value:g}")
+    return fixed
+
+
+def _values(fixed: list[str]) -> dict[str, float]:
+    """Values by name, from NAME=VALUE."""
+    held = {}
+    for text in fixed:
+        name, _, value = text.partition("=")
+        try:
+            held[name] = float(value)
+        except ValueError:
+            raise CaromError(f"--fix: expected NAME=VALUE with a number, got '{text}'") from None
+    return held
 
 
 def identify(
     recordings: RecordingsArg,
     model: Annotated[Path | None, typer.Option(help="strikes: base model folder, for --method gradient")] = None,
     method: Annotated[
-        str, typer.Option(help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares")
+        str,
+        typer.Option(
+            callback=one_of("method", _methods),
+            help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares",
+        ),
     ] = "cma",
     parameters: Annotated[
-        str | None, typer.Option(help="free bodies: which to look for, comma-separated; table-ii: the paper's eight")
+        str | None,
+        typer.Option(
+            callback=some_of("parameter", _free_parameters),
+            help="free bodies: which to look for, comma-separated; table-ii: the paper's eight",
+        ),
     ] = None,
-    fixed: Annotated[list[str] | None, typer.Option("--fix", help="free bodies: NAME=VALUE, held; repeatable")] = None,
-    fit: Annotated[int | None, typer.Option(help="free bodies: recordings to fit (12); the others test it")] = None,
+    fixed: Annotated[
+        list[str] | None, typer.Option("--fix", callback=_held, help="free bodies: NAME=VALUE, held; repeatable")
+    ] = None,
+    fit: Annotated[
+        int | None, typer.Option(min=1, help="free bodies: recordings to fit (12); the others test it")
+    ] = None,
     refine_starts: Annotated[
         bool, typer.Option("--refine-starts", help="free bodies: fit the velocities before the first contact too")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="strikes: write parameters.yaml here; free bodies: folder, also MJCF and report")
+        Path | None,
+        typer.Option(
+            callback=new_place, help="strikes: write parameters.yaml here; free bodies: folder, also MJCF and report"
+        ),
     ] = None,
     settle: Annotated[
-        float | None, typer.Option(help="strikes: seconds after first motion where outcomes are read")
+        float | None,
+        typer.Option(max=10.0, callback=positive, help="strikes: seconds after first motion where outcomes are read"),
     ] = None,
     json_file: Json = None,
     seed: Seed = 0,
@@ -71,32 +153,20 @@ def identify(
     )
 
 
-def _values(fixed: list[str]) -> dict[str, float]:
-    """Values by name, from NAME=VALUE."""
-    held = {}
-    for text in fixed:
-        name, _, value = text.partition("=")
-        try:
-            held[name] = float(value)
-        except ValueError:
-            raise CaromError(f"--fix: expected NAME=VALUE with a number, got '{text}'") from None
-    return held
-
-
 def suggest(
     recordings: RecordingsArg,
     params: Annotated[
         Path | None,
         typer.Option(help="parameters.yaml or its folder, from `carom identify`; without it, identified first"),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="recordings to suggest")] = 3,
+    count: Annotated[int, typer.Option(min=1, max=100, help="recordings to suggest")] = 3,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
     """Suggest the next recordings: those expected to narrow the parameters most, and by how much."""
     if params is None:
-        errors.print("no --params: identifying first, by cma")
+        say("no --params: identifying first, by cma")
     run(
         json_file,
         lambda progress: recipes.suggest(
@@ -107,11 +177,20 @@ def suggest(
 
 def distill(
     scene: Annotated[str, typer.Argument(help="built-in scene, scene file (YAML), or recordings folder")],
-    out: Annotated[Path, typer.Option(help="folder for the base models; an interrupted run goes on there")],
-    samples: Annotated[int, typer.Option(help="simulated impacts per teacher")] = 100_000,
-    teacher: Annotated[str, typer.Option(help="what to learn from: mujoco, compliant (analytic), or both")] = "both",
-    preset: Annotated[str, typer.Option(help="default, or paper (section IV-A of CLASH)")] = "default",
-    steps: Annotated[int | None, typer.Option(help="training steps; the preset's if not given")] = None,
+    out: Annotated[
+        Path, typer.Option(callback=new_folder, help="folder for the base models; an interrupted run goes on there")
+    ],
+    samples: Annotated[int, typer.Option(callback=enough, help="simulated impacts per teacher")] = 100_000,
+    teacher: Annotated[
+        str,
+        typer.Option(
+            callback=one_of("teacher", _teachers), help="what to learn from: mujoco, compliant (analytic), or both"
+        ),
+    ] = "both",
+    preset: Annotated[
+        str, typer.Option(callback=one_of("preset", _base_presets), help="default, or paper (section IV-A of CLASH)")
+    ] = "default",
+    steps: Annotated[int | None, typer.Option(min=1, help="training steps; the preset's if not given")] = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,
@@ -140,8 +219,13 @@ def adapt(
             help="folder in the recordings format; before it, if wanted, base models of your own from `carom distill`",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="folder for the corrected model")],
-    preset: Annotated[str, typer.Option(help="default, or paper (gradient identification, 10 steps)")] = "default",
+    out: Annotated[Path, typer.Option(callback=new_folder, help="folder for the corrected model")],
+    preset: Annotated[
+        str,
+        typer.Option(
+            callback=one_of("preset", _adapt_presets), help="default, or paper (gradient identification, 10 steps)"
+        ),
+    ] = "default",
     settle: Settle = None,
     json_file: Json = None,
     seed: Seed = 0,
@@ -164,4 +248,4 @@ def predict(
     json_file: Json = None,
 ) -> None:
     """Predict each strike's outcome from what was recorded before its contact."""
-    Out(json_file).show(recipes.predict(model, recordings))
+    run(json_file, lambda progress: recipes.predict(model, recordings))

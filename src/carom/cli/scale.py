@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from carom import recipes
-from carom.cli.console import Json, Seed, Threads, run
+from carom.cli.console import run
+from carom.cli.options import Json, Seed, Threads, new_folder, positive, rising
 
 
 def scale(
-    out: Annotated[Path, typer.Option(help="folder for the trajectories; an interrupted run goes on there")],
+    out: Annotated[
+        Path, typer.Option(callback=new_folder, help="folder for the trajectories; an interrupted run goes on there")
+    ],
     scene: Annotated[str | None, typer.Argument(help="toss, cubes, or a recordings folder; none with --mesh")] = None,
     params: Annotated[
         Path | None, typer.Option(help="parameters.yaml or its folder, from `carom identify`; else defaults")
@@ -23,13 +26,27 @@ def scale(
         Path | None, typer.Option("--augment", help="rotate these recordings instead of simulating (DA baseline)")
     ] = None,
     spread: Annotated[bool, typer.Option("--spread", help="draw parameters within their 90 % intervals")] = False,
-    bodies: Annotated[tuple[int, int] | None, typer.Option(help="fewest and most: cubes that stand, meshes")] = None,
-    size: Annotated[tuple[float, float] | None, typer.Option(help="factors of all lengths; default 0.7 1.4")] = None,
-    aspect: Annotated[float | None, typer.Option(help="factor of each length, up or down; default 1.25")] = None,
-    mass: Annotated[tuple[float, float] | None, typer.Option(help="factors of the density; default 0.5 2")] = None,
-    density: Annotated[float | None, typer.Option(help="of meshes [kg/m^3]; default 370")] = None,
-    rate: Annotated[float | None, typer.Option(help="samples per second; the recordings', else 100")] = None,
-    duration: Annotated[float | None, typer.Option(help="seconds; the recordings', else 1 (toss) or 1.5")] = None,
+    bodies: Annotated[
+        tuple[int, int] | None, typer.Option(callback=rising, help="fewest and most: cubes that stand, meshes")
+    ] = None,
+    size: Annotated[
+        tuple[float, float] | None, typer.Option(callback=rising, help="factors of all lengths; default 0.7 1.4")
+    ] = None,
+    aspect: Annotated[
+        float | None, typer.Option(min=1.0, max=100.0, help="factor of each length, up or down; default 1.25")
+    ] = None,
+    mass: Annotated[
+        tuple[float, float] | None, typer.Option(callback=rising, help="factors of the density; default 0.5 2")
+    ] = None,
+    density: Annotated[
+        float | None, typer.Option(max=1e5, callback=positive, help="of meshes [kg/m^3]; default 370")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=1.0, max=10_000.0, help="samples per second; the recordings', else 100")
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(max=60.0, callback=positive, help="seconds; the recordings', else 1 (toss) or 1.5")
+    ] = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,

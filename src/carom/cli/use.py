@@ -2,24 +2,86 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from carom import recipes
-from carom.cli.console import Json, Seed, Threads, run
+from carom.cli.console import run
+from carom.cli.options import Json, Seed, Threads, near, new_file, new_folder, one_of, positive, rising
 from carom.core.errors import CaromError
+
+
+def _engines() -> list[str]:
+    from carom.hybrid.model import ENGINES
+
+    return list(ENGINES)
+
+
+def _searches() -> list[str]:
+    from carom.plan.methods import METHODS
+
+    return list(METHODS)
+
+
+def _of_policies(module: str, name: str) -> Any:
+    """Something of a module that needs the libraries for policies."""
+    recipes.train  # noqa: B018 (raises with the extra's name if they are not there)
+    return getattr(import_module(module), name)
+
+
+def _environments() -> list[str]:
+    return list(_of_policies("carom.envs", "ENVIRONMENTS"))
+
+
+def _algorithms() -> list[str]:
+    return list(_of_policies("carom.train.presets", "ALGORITHMS"))
+
+
+def _libraries() -> list[str]:
+    return list(_of_policies("carom.train.presets", "LIBRARIES"))
+
+
+def _presets() -> list[str]:
+    return list(dict.fromkeys(p.name for p in _of_policies("carom.train.presets", "PRESETS")))
+
+
+def _route(value: str | list[str] | None) -> str | list[str] | None:
+    for name in [value] if isinstance(value, str) else value or ():
+        try:
+            _of_policies("carom.envs.routes", "route_from")(name)
+        except CaromError as reason:
+            raise typer.BadParameter(str(reason)) from reason
+    return value
+
+
+def _reality(value: str) -> str:
+    if reason := _of_policies("carom.recipes.policies", "unknown_reality")(value):
+        raise CaromError(reason)
+    return value
 
 
 def plan(
     model: Annotated[Path, typer.Argument(help="corrected model folder, from `carom adapt`")],
     target: Annotated[
-        tuple[float, float, float], typer.Option(help="wanted pose of the target: x [m], y [m], yaw [rad]")
+        tuple[float, float, float],
+        typer.Option(callback=near, help="wanted pose of the target: x [m], y [m], yaw [rad]"),
     ],
-    start: Annotated[tuple[float, float, float], typer.Option("--from", help="pose it lies in now")] = (0.0, 0.0, 0.0),
-    method: Annotated[str, typer.Option(help="cma, cem, or gradient (through network and slider)")] = "cma",
-    simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco (slides in MuJoCo), mujoco, or mjx")] = "hybrid",
+    start: Annotated[
+        tuple[float, float, float], typer.Option("--from", callback=near, help="pose it lies in now: [m] [m] [rad]")
+    ] = (0.0, 0.0, 0.0),
+    method: Annotated[
+        str,
+        typer.Option(callback=one_of("method", _searches), help="cma, cem, or gradient (through network and slider)"),
+    ] = "cma",
+    simulator: Annotated[
+        str,
+        typer.Option(
+            callback=one_of("simulator", _engines), help="hybrid, hybrid-mujoco (slides in MuJoCo), mujoco, or mjx"
+        ),
+    ] = "hybrid",
     robust: Annotated[
         bool | None,
         typer.Option(
@@ -28,19 +90,23 @@ def plan(
         ),
     ] = None,
     any_yaw: Annotated[bool, typer.Option("--any-yaw", help="only the place is wanted; YAW is ignored")] = False,
-    budget: Annotated[int | None, typer.Option(help="simulated strikes at most")] = None,
-    speed: Annotated[tuple[float, float] | None, typer.Option(help="of the striker, lowest and highest [m/s]")] = None,
-    tolerance: Annotated[tuple[float, float], typer.Option(help="within reach if off by less: [m] [rad]")] = (
-        0.01,
-        0.1,
-    ),
-    export: Annotated[Path | None, typer.Option(help="folder for the robot's set-points (1 kHz CSV, JSON)")] = None,
-    base: Annotated[tuple[float, float, float], typer.Option(help="pose of the robot's base in the world")] = (
-        0.0,
-        0.0,
-        0.0,
-    ),
-    report: Annotated[Path | None, typer.Option(help="write a page with the picture of the plan here")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, max=10_000_000, help="simulated strikes at most")] = None,
+    speed: Annotated[
+        tuple[float, float] | None, typer.Option(callback=rising, help="of the striker, lowest and highest [m/s]")
+    ] = None,
+    tolerance: Annotated[
+        tuple[float, float], typer.Option(callback=positive, help="within reach if off by less: [m] [rad]")
+    ] = (0.01, 0.1),
+    export: Annotated[
+        Path | None, typer.Option(callback=new_folder, help="folder for the robot's set-points (1 kHz CSV, JSON)")
+    ] = None,
+    base: Annotated[
+        tuple[float, float, float],
+        typer.Option(callback=near, help="pose of the robot's base in the world: [m] [m] [rad]"),
+    ] = (0.0, 0.0, 0.0),
+    report: Annotated[
+        Path | None, typer.Option(callback=new_file, help="write a page with the picture of the plan here")
+    ] = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,
@@ -63,18 +129,31 @@ def plan(
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="folder for the policy; an interrupted training goes on there")],
+    out: Annotated[
+        Path, typer.Option(callback=new_folder, help="folder for the policy; an interrupted training goes on there")
+    ],
     env: Annotated[
-        str, typer.Option(help="carom/StrikeSegment-v0, or carom/StrikeRoute-v0")
+        str,
+        typer.Option(
+            callback=one_of("environment", _environments), help="carom/StrikeSegment-v0, or carom/StrikeRoute-v0"
+        ),
     ] = "carom/StrikeSegment-v0",
-    route: Annotated[str | None, typer.Option(help="of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)")] = None,
+    route: Annotated[
+        str | None, typer.Option(callback=_route, help="of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)")
+    ] = None,
     model: Annotated[Path | None, typer.Option(help="corrected model folder, from `carom adapt`")] = None,
-    simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco, mujoco, or mjx")] = "hybrid",
+    simulator: Annotated[
+        str, typer.Option(callback=one_of("simulator", _engines), help="hybrid, hybrid-mujoco, mujoco, or mjx")
+    ] = "hybrid",
     randomise: Annotated[bool, typer.Option("--randomise", help="over what the model is uncertain about")] = False,
-    algo: Annotated[str, typer.Option(help="sac or ppo")] = "sac",
+    algo: Annotated[str, typer.Option(callback=one_of("algorithm", _algorithms), help="sac or ppo")] = "sac",
     steps: Annotated[int, typer.Option(min=1, help="transitions")] = 200_000,
-    preset: Annotated[str, typer.Option(help="fast (batched), or paper (the defaults of SB3)")] = "fast",
-    library: Annotated[str, typer.Option(help="sb3, or sbx (extra; faster updates)")] = "sb3",
+    preset: Annotated[
+        str, typer.Option(callback=one_of("preset", _presets), help="fast (batched), or paper (the defaults of SB3)")
+    ] = "fast",
+    library: Annotated[
+        str, typer.Option(callback=one_of("library", _libraries), help="sb3, or sbx (extra; faster updates)")
+    ] = "sb3",
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,
@@ -99,13 +178,17 @@ def rollout(
     policy: Annotated[Path, typer.Argument(help="policy folder, from `carom train`")],
     more_routes: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     on: Annotated[
-        str, typer.Option(help="a stand-in reality (like nylon-low), a model folder, or module:Class")
+        str,
+        typer.Option(callback=_reality, help="a stand-in reality (like nylon-low), a model folder, or module:Class"),
     ] = "nylon-low",
     routes: Annotated[
-        list[str] | None, typer.Option(metavar="ROUTE...", help="1, 2, 3 or files (YAML), several at once; default: 1")
+        list[str] | None,
+        typer.Option(metavar="ROUTE...", callback=_route, help="1, 2, 3 or files (YAML), several at once; default: 1"),
     ] = None,
     trials: Annotated[int, typer.Option(min=1, help="along each route")] = 100,
-    animation: Annotated[Path | None, typer.Option(help="GIF of a trial; default: POLICY/trials.gif")] = None,
+    animation: Annotated[
+        Path | None, typer.Option(callback=new_file, help="GIF of a trial; default: POLICY/trials.gif")
+    ] = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,

@@ -131,3 +131,19 @@ ABLATIONS: Mapping[str, Callable[[Lesson], ImpactModel]] = {
     "carom-mujoco-only": _one_teacher("mujoco"),
     "carom-analytic-only": _one_teacher("compliant"),
 }
+#: what each method is, in a few plain words, for whoever reads a table of them
+ABOUT: Mapping[str, str] = {
+    "mujoco-default": "MuJoCo with its own default contact; learns nothing",
+    "mujoco-grid": "MuJoCo, contact parameters searched on a grid",
+    "mujoco-cma": "MuJoCo, contact parameters searched by CMA-ES",
+    "mjx": "MuJoCo on JAX, contact parameters found by gradients",
+    "scratch": "a network trained on these strikes alone, without physics",
+    "mean": "the mean outcome of the strikes, as shares of the approach speed",
+    "ridge": "linear regression on the strikes",
+    "gp": "a Gaussian process on the strikes",
+    "rigid": "a rigid impact with friction and restitution fitted to the strikes",
+    "clash-paper": "CLASH as published: a network distilled from MuJoCo, fine-tuned on the strikes",
+    "carom": "Carom's default: several explanations, each corrected by the strikes and weighed",
+    "carom-mujoco-only": "Carom with MuJoCo as its only base model",
+    "carom-analytic-only": "Carom with the analytic contact as its only base model",
+}

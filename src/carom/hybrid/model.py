@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
@@ -12,6 +13,7 @@ import numpy as np
 
 from carom.core.artefacts import Header, read_header, read_payload, versions, write_header
 from carom.core.errors import ModelError, unknown_name
+from carom.core.progress import Progress, silent
 from carom.core.tensors import load_tensors, write_tensors
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.contract import Simulator
@@ -27,7 +29,7 @@ from carom.learn.impact.base_files import HEADER as MODEL
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.members import Known, plausible_members
 from carom.learn.impact.network import with_weights
-from carom.learn.impact.student import Student, new_student_network, teach
+from carom.learn.impact.student import SMALL, Student, new_student_network, teach
 from carom.recordings import Recordings
 from carom.scenes.strike import StrikeScene
 from carom.state import Impacts
@@ -90,10 +92,14 @@ def make_hybrid(
     slides: SlideFriction | None = None,
     seed: int = 0,
     steps: int | None = None,
+    progress: Progress = silent,
 ) -> HybridModel:
     """A hybrid simulator from recorded strikes: sliding first, then the impact that set the targets going."""
-    impact, sliding = learn_motion(bases, impacts, recordings, fixed=fixed, slides=slides, seed=seed)
-    student = teach(impact, posture=impacts.strikes.posture.mean(axis=0), seed=seed, steps=steps)
+    impact, sliding = learn_motion(bases, impacts, recordings, fixed=fixed, slides=slides, seed=seed, progress=progress)
+    told = partial(progress, "hybrid: teach a fast network the impact")
+    told(0, SMALL.steps if steps is None else steps)  # asking its teacher takes a while
+    posture = impacts.strikes.posture.mean(axis=0)
+    student = teach(impact, posture=posture, seed=seed, steps=steps, progress=told)
     return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed))
 
 
@@ -105,14 +111,18 @@ def learn_motion(
     fixed: Mapping[str, float],
     slides: SlideFriction | None = None,
     seed: int = 0,
+    progress: Progress = silent,
 ) -> tuple[AdaptedModel, Sliding]:
     """The sliding that recorded slides show, and the impact corrected with the velocities and mass centre they show.
 
     `slides` are those of `friction_from_slides`, where they have been fitted already.
     """
+    progress("hybrid: fit the slides", 0, 1)
     sliding, departures = sliding_from(recordings, bases[0].scene, slides=slides)
+    progress("hybrid: fit the slides", 1, 1)
     known: dict[str, Known] = {**fixed, **sliding.mass_centre()}
-    return adapt(bases, departures.applied_to(impacts), fixed=known, seed=seed), sliding
+    told = partial(progress, "hybrid: correct base models")
+    return adapt(bases, departures.applied_to(impacts), fixed=known, seed=seed, progress=told), sliding
 
 
 def engine_values(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -16,19 +17,27 @@ from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.hybrid.model import FOLDER, NETWORKS, HybridModel, make_hybrid, save_hybrid
 from carom.hybrid.model import HEADER as HYBRID_HEADER
+from carom.identify.strikes.sliding import Sliding
 from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
 from carom.learn import adapt as adapt_bases
 from carom.learn.impact.adapted_files import CORRECTION, save_model
 from carom.learn.impact.base_files import HEADER, read_header
 from carom.learn.impact.training import torch_threads
 from carom.recipes.checking import findings_of
-from carom.recipes.result import PrintedTable, Result, table_of
+from carom.recipes.result import PrintedTable, Result, command, table_of
 from carom.recipes.strikes import base_for, by_gradient, dropped_strikes, held_by, slides_of, usable_impacts
 from carom.recordings import read
 from carom.scenes.strike import DISTILLED
 
 PRESETS = ("default", "paper")
 _MODEL = (HEADER, CORRECTION, *(f"{teacher}-*.safetensors" for teacher in DISTILLED))
+#: what the printed table calls the facts of a model
+MEANING = {
+    "ground_friction": "ground friction, from the slides",
+    "teachers": "explanations (share)",
+    "not_learned_from": "strikes that do not fit the others",
+    "student_relative_difference": "fast network, error (relative)",
+}
 #: what a folder of a corrected model holds
 OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS)))
 
@@ -44,6 +53,7 @@ class AdaptResult(Result):
     facts: Mapping[str, Any]  #: strikes, parameters with intervals, teachers, sliding
     findings: tuple[str, ...] = ()  #: what `check` warns of in the recordings
     dropped: tuple[tuple[str, str], ...] = ()  #: recordings that were not learned from, and why
+    recordings: Path = Path("RECORDINGS")
 
     def to_dict(self) -> dict[str, Any]:
         return {**self._shown(), "findings": list(self.findings), "dropped": dict(self.dropped)}
@@ -52,7 +62,31 @@ class AdaptResult(Result):
         return {"model": str(self.out), **self.facts}
 
     def tables(self) -> Sequence[PrintedTable]:
-        return (table_of(f"corrected model in {self.out}", self._shown()),)
+        estimates = {k: v for k, v in self.facts.items() if isinstance(v, Mapping) and "low" in v}
+        rows = [[name, e["value"], f"{e['low']:.3g} to {e['high']:.3g}", e["unit"]] for name, e in estimates.items()]
+        apart = {*estimates, "weights", "sliding"}  # a note says what predictions rest on
+        made = [self._summary({k: v for k, v in self._shown().items() if k not in apart})]
+        if self.hybrid is not None:
+            made.append(PrintedTable("sliding after contact", ("what", "value"), _sliding_rows(self.hybrid.sliding)))
+        if rows:
+            told = (
+                [f"of {self.model.best.base.teacher} contact, the explanation that counts most"]
+                if isinstance(self.model, AdaptedModel)
+                else []
+            )
+            made.append(PrintedTable("parameters", ("parameter", "value", "90 % interval", "unit"), rows, told))
+        return made
+
+    def _summary(self, facts: Mapping[str, Any]) -> PrintedTable:
+        """What was made, in words; JSON has the same under the names in `MEANING`."""
+        named = {MEANING.get(name, name): value for name, value in facts.items() if value not in ([], None)}
+        return table_of(f"corrected model in {self.out}", named)
+
+    def next_commands(self) -> Sequence[str]:
+        return (
+            command("predict", self.out, self.recordings),
+            *([command("plan", self.out, "--target", 0.1, 0, 0)] if self.hybrid is not None else ()),
+        )
 
     def notes(self) -> Sequence[str]:
         left_out = [f"{name} was left out: {reason}" for name, reason in self.dropped]
@@ -89,11 +123,14 @@ def _adapt(
     model: Path | None, recordings: Path, place: Path, preset: str, settle: float | None, seed: int, progress: Progress
 ) -> AdaptResult:
     refuse_others(place, OWN)
+    progress("read recordings and base models", 0, 3)
     folder = read(recordings)
     bases = base_for(model, folder)
+    progress("read recordings and base models", 1, 3)
     impacts = usable_impacts(folder, settle=settle)
-    progress("adapt", 1, 2)
+    progress("read recordings and base models", 2, 3)
     slides = slides_of(folder)
+    progress("read recordings and base models", 3, 3)
     fixed = held_by(slides)
     made_by = {"command": "adapt", "preset": preset, "strikes": len(impacts), "seed": seed, "fixed": fixed}
     facts: dict[str, Any] = {"strikes": len(impacts), **fixed}
@@ -106,10 +143,11 @@ def _adapt(
         corrected = fine_tune(bases[0], impacts, found.values(bases[0].parameters))
         facts |= {"teacher": bases[0].teacher, **{e.name: e.value for e in found.estimates}}
     else:
-        corrected = adapt_bases(bases, impacts, fixed=fixed, seed=seed)
+        told = partial(progress, "correct base models")
+        corrected = adapt_bases(bases, impacts, fixed=fixed, seed=seed, progress=told)
         facts |= _correction_facts(corrected)
         try:
-            hybrid = make_hybrid(bases, impacts, folder, fixed=fixed, slides=slides, seed=seed)
+            hybrid = make_hybrid(bases, impacts, folder, fixed=fixed, slides=slides, seed=seed, progress=progress)
         except RecordingError as reason:
             facts["hybrid"] = f"not made: {reason}"
         else:
@@ -120,14 +158,25 @@ def _adapt(
         save_model(fresh, corrected, made_by=made_by, made_from=made_from)
         if hybrid is not None:
             save_hybrid(fresh, hybrid, made_by=made_by, made_from=made_from)
-    progress("adapt", 2, 2)
     left_out = dropped_strikes(folder, settle=settle)
-    return AdaptResult(place, corrected, hybrid, facts, findings_of(recordings), left_out)
+    return AdaptResult(place, corrected, hybrid, facts, findings_of(recordings), left_out, recordings)
 
 
 def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:
     found = {"weights": adapted.reasons, "teachers": adapted.teachers, "not_learned_from": list(adapted.odd)}
     return {**found, **_member_facts(adapted.best)}
+
+
+def _sliding_rows(sliding: Sliding) -> list[list[str]]:
+    """How the target slides, in words and with units."""
+    off, std = (1e3 * v for v in (np.hypot(sliding.com_x, sliding.com_y), sliding.com_std))
+    return [
+        ["friction with the ground", f"{sliding.friction:.3g} +- {sliding.friction_std:.2g}"],
+        ["growth of friction with speed", f"{sliding.viscosity:.2g} s/m"],
+        ["pressure patch (1: even under the outline)", f"{sliding.size:.3g}"],
+        ["centre of mass, off the declared one by", f"{off:.2g} mm +- {std:.2g} mm"],
+        ["recorded slides, off the fitted ones by", f"{1e3 * sliding.residual:.2g} mm (rms)"],
+    ]
 
 
 def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:

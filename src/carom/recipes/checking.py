@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from carom.recipes.result import PrintedTable, Result
-from carom.recordings import CheckReport
+from carom.recipes.result import PrintedTable, Result, command
+from carom.recordings import CheckReport, read
 from carom.recordings import check as check_recordings
+from carom.recordings.kind import Kind, kind_of
 
 
 @final
@@ -19,6 +20,7 @@ class CheckResult(Result):
 
     folder: Path
     report: CheckReport
+    kind: Kind | None = None  #: None: that of free bodies, or nothing to go on with
 
     def to_dict(self) -> dict[str, Any]:
         return self.report.to_dict()
@@ -32,6 +34,14 @@ class CheckResult(Result):
             PrintedTable("findings", ("level", "message"), findings),
         )
 
+    def next_commands(self) -> Sequence[str]:
+        name = self.folder.resolve().name
+        if not self.report.impacts:
+            return ()
+        if self.kind == "strikes":
+            return (command("adapt", self.folder, "--out", f"models/{name}"),)
+        return (command("identify", self.folder, "--out", f"calibrated/{name}"),)
+
     def problem(self) -> str | None:
         if not self.report.listed:
             return self.report.findings[0].message
@@ -43,7 +53,9 @@ class CheckResult(Result):
 def check(recordings: str | Path) -> CheckResult:
     """Check a folder of recordings. Nothing is repaired, and faults are part of the result."""
     folder = Path(recordings)
-    return CheckResult(folder, check_recordings(folder))
+    report = check_recordings(folder)
+    struck = any(kind.startswith("strike") for kind in report.impacts)
+    return CheckResult(folder, report, kind_of(read(folder)) if report.ok and struck else None)
 
 
 def findings_of(recordings: str | Path) -> tuple[str, ...]:

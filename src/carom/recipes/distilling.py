@@ -10,10 +10,24 @@ from typing import Any, final
 from carom.core.progress import Progress, silent
 from carom.learn import distill as distill_scene
 from carom.learn.impact.distill import Distilled, DistillOptions
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 from carom.recipes.strikes import any_scene
+from carom.recordings.formats.header import HEADER_NAME
 
 __all__ = ["DistillOptions", "DistillResult", "distill"]
+
+#: what the printed table calls the facts of a base model
+MEANING = {
+    "impacts": "simulated impacts",
+    "impacts_per_second": "impacts simulated per second",
+    "engine_share": "share of that time in the engine",
+    "simulate_seconds": "seconds to simulate",
+    "train_seconds": "seconds to train",
+    "held_out_accuracy@0.1": "unseen impacts within 10 % (share)",
+    "held_out_accuracy@0.05": "unseen impacts within 5 % (share)",
+    "held_out_median-relative-error": "median error on unseen impacts (relative)",
+    "held_out_impacts": "unseen impacts",
+}
 
 
 @final
@@ -23,6 +37,7 @@ class DistillResult(Result):
 
     out: Path
     made: Distilled
+    scene: str = ""  #: what was distilled
 
     def to_dict(self) -> dict[str, Any]:
         return {"model": str(self.out), "bases": self.made.facts}
@@ -30,7 +45,13 @@ class DistillResult(Result):
     def tables(self) -> Sequence[PrintedTable]:
         facts = self.made.facts
         keys = list(dict.fromkeys(k for f in facts for k in f))
-        return (PrintedTable(f"base models in {self.out}", keys, [[f.get(k, "") for k in keys] for f in facts]),)
+        rows = [[MEANING.get(k, k), *(f.get(k, "") for f in facts)] for k in keys if k != "teacher"]
+        columns = ("what", *(f"{f['teacher']} contact" for f in facts))
+        return (PrintedTable(f"base models in {self.out}", columns, rows),)
+
+    def next_commands(self) -> Sequence[str]:
+        recordings = self.scene if (Path(self.scene) / HEADER_NAME).is_file() else "RECORDINGS"
+        return (command("adapt", self.out, recordings, "--out", f"{self.out}-adapted"),)
 
 
 def distill(
@@ -58,4 +79,4 @@ def distill(
         threads=threads,
         progress=progress,
     )
-    return DistillResult(Path(out), made)
+    return DistillResult(Path(out), made, str(scene))

@@ -33,7 +33,7 @@ def evaluation_sections(
         Figure("Accuracy", bars),
         *_predictions(lesson, test, adapted),
         _parameters(found),
-        Figure("Training of the base models", plots.training_curves(curves)),
+        *([Figure("Training of the base models", plots.training_curves(curves))] if curves else ()),
     ]
 
 

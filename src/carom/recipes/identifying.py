@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -16,7 +16,7 @@ from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
 from carom.recipes.tosses import (
     Calibrated,
@@ -33,6 +33,17 @@ from carom.recordings.kind import Kind, kind_of
 
 METHODS = ("gradient", "grid", "cma", "mjx")
 CANDIDATES = 250  #: tried on every strike by a search
+
+#: what the printed table calls the facts of slides
+MEANING = {
+    "friction": "friction with the ground",
+    "friction_low": "its 90 % interval from",
+    "friction_high": "to",
+    "torsion_length_m": "length that resists turning [m]",
+    "torsion_std_m": "its standard deviation [m]",
+    "even_patch_length_m": "the same of an even pressure [m]",
+    "slides": "slides that were used",
+}
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,18 @@ class IdentifyResult(Result):
     files: tuple[Path, ...] = ()  #: that were written
     skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing of what is looked for
     findings: tuple[str, ...] = ()  #: what `check` warns of in the recordings
+    recordings: Path | None = None
+
+    def next_commands(self) -> Sequence[str]:
+        if self.recordings is None:
+            return ()
+        name = self.recordings.resolve().name
+        if self.kind == "strikes":
+            return (command("adapt", self.recordings, "--out", f"models/{name}"),)
+        params = [path for path in self.files if path.name == "parameters.yaml"]
+        if not params:
+            return (command("identify", self.recordings, "--out", f"calibrated/{name}"),)
+        return (command("scale", self.recordings, "--params", params[0], "--count", 3000, "--out", f"data/{name}"),)
 
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
         found = [group.identification.to_dict() for group in self.groups]
@@ -77,12 +100,14 @@ class IdentifyResult(Result):
         for group in self.groups:
             found = group.identification
             rows = [
-                [e.name, e.value, f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict, e.reason]
+                [e.name, f"{e.value:.4g}", f"{e.low:.3g} to {e.high:.3g}", e.unit, e.verdict]
                 for e in (*found.estimates, *found.derived)
             ]
-            columns = ("parameter", "value", "90 % interval", "unit", "verdict", "why")
-            made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows))
-            made.append(PrintedTable(about, ("what", "value"), [[k, v] for k, v in group.facts.items()]))
+            columns = ("parameter", "value", "90 % interval", "unit", "verdict")
+            why = [f"{e.name}: {e.reason}" for e in (*found.estimates, *found.derived) if e.reason]
+            made.append(PrintedTable(f"{found.method}: {group.title}", columns, rows, why))
+            facts = [[MEANING.get(k, k), v] for k, v in group.facts.items()]
+            made.append(PrintedTable(about, ("what", "value"), facts))
         return made
 
     def notes(self) -> Sequence[str]:
@@ -108,7 +133,8 @@ def identify(
     `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
     """
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
-        return _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
+        found = _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
+        return replace(found, recordings=Path(recordings))
 
 
 def _identify(

@@ -172,8 +172,15 @@ def reality_from(name: str, *, folder: Path, seed: int = 0, threads: int = 0) ->
         if scene is not None and not isinstance(scene, StrikeScene):
             raise CaromError(f"--on {name}: its scene must be a StrikeScene, got a {type(scene).__name__}")
         return reality_strike(own, folder, seed=seed), scene or builtin(SHAPE)
+    raise CaromError(unknown_reality(name))
+
+
+def unknown_reality(name: str) -> str | None:
+    """The message if `--on` names nothing; None if it may name something."""
+    if name in ALL_SETTINGS or Path(name).is_dir() or is_own(name):
+        return None
     known = unknown_name("reality", name, ALL_SETTINGS)
-    raise CaromError(f"--on: {known}; or give the folder of a corrected model, or a Reality of your own (module:Class)")
+    return f"--on: {known}; or give the folder of a corrected model, or a Reality of your own (module:Class)"
 
 
 def is_own(name: str) -> bool:

@@ -54,7 +54,8 @@ class ScaleResult(Result):
     def notes(self) -> Sequence[str]:
         notes = [f"note: {note}" for note in self.made.notes[:NOTES]]
         more = len(self.made.notes) - NOTES
-        return [*notes, f"note: {more} more were left out"] if more > 0 else notes
+        left = [f"note: {more} more were left out"] if more > 0 else []
+        return [*notes, *left, f"next, in Python: carom.scale.load({str(self.made.folder)!r})"]
 
 
 def scale(

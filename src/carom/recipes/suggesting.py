@@ -21,13 +21,18 @@ from carom.identify.result import read as read_parameters
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.learn.impact.sample import sample_strikes
 from carom.recipes.identifying import identify_strikes
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 from carom.recipes.strikes import usable_impacts
 from carom.recipes.tosses import Skipped, identify_free, skipped_lines
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import kind_of
 
 STRIKES = 192  #: strikes drawn; those far from any place that was struck are left out
+
+FIGURES = (
+    "gain: how much the recording is expected to tell; 0.7 nat halve the uncertainty of one parameter. usual: that of "
+    "the median candidate. alike: other candidates that would tell nearly the same",
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,10 @@ class SuggestResult(Result):
     def notes(self) -> Sequence[str]:
         return skipped_lines(self.skipped)
 
+    def next_commands(self) -> Sequence[str]:
+        """With the new recordings in the same folder."""
+        return (command("identify", self.recordings, "--out", f"calibrated/{self.recordings.resolve().name}"),)
+
 
 def suggest(
     recordings: str | Path,
@@ -103,18 +112,17 @@ def suggest(
 def _tables(group: SuggestedGroup) -> list[PrintedTable]:
     made = group.suggestions
     rows = [[f"{i}", s.words, s.gain, s.typical, s.most, s.alike] for i, s in enumerate(made, start=1)]
-    columns = ("", "record next", "gain [nat]", "a usual one [nat]", "gains most", "alike")
+    columns = ("", "record next", "gain [nat]", "usual [nat]", "gains most", "alike")
     spreads = []
     for i, first in enumerate(made[0].spreads):
         steps = [f"{first.before:.3g}", *(f"{s.spreads[i].after:.3g}" for s in made)]
         unit = "factor" if first.log else first.unit
-        spreads.append([first.name, unit, *steps, "" if first.shown else "no candidate shows it: measure it apart"])
-    after = [f"after {i}" for i in range(1, len(made) + 1)]
+        spreads.append([first.name, unit, *steps])
+    columns_of_spreads = ["parameter", "unit", "now", *(f"after {i}" for i in range(1, len(made) + 1))]
+    hidden = [f"{s.name}: no candidate shows it, measure it apart" for s in made[0].spreads if not s.shown]
     return [
-        PrintedTable(f"{group.title}: each given those above it", columns, rows),
-        PrintedTable(
-            "expected half of the 90 % interval, by curvature", ["parameter", "unit", "now", *after, ""], spreads
-        ),
+        PrintedTable(f"{group.title}: each given those above it", columns, rows, FIGURES),
+        PrintedTable("expected half of the 90 % interval, by curvature", columns_of_spreads, spreads, hidden),
     ]
 
 

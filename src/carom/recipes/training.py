@@ -9,7 +9,7 @@ from typing import Any, final
 
 from carom.core.progress import Progress, silent
 from carom.recipes.policies import EngineOptions, TaskOptions, train_policy, training_engines
-from carom.recipes.result import PrintedTable, Result, table_of
+from carom.recipes.result import PrintedTable, Result, command, table_of
 from carom.train import Policy, Training
 
 __all__ = ["EngineOptions", "TaskOptions", "TrainResult", "Training", "train"]
@@ -31,8 +31,10 @@ class TrainResult(Result):
         shown = {k: v for k, v in self.to_dict().items() if k != "settings"}
         return (table_of(f"policy in {self.out}", shown),)
 
-    def notes(self) -> Sequence[str]:
-        return (f"next: carom rollout {self.out} --on nylon-low --routes 1 2 3",)
+    def next_commands(self) -> Sequence[str]:
+        """On what it was trained in: the stand-ins have a block of one shape only."""
+        on = self.policy.made_by.get("folder") or "nylon-low"
+        return (command("rollout", self.out, "--on", on, "--routes", 1, 2, 3),)
 
 
 def train(

@@ -16,12 +16,16 @@ from carom.envs.render import frame
 from carom.envs.routes import Route, route_from
 from carom.envs.starts import RouteStarts
 from carom.recipes.policies import APART, is_own, reality_from
-from carom.recipes.result import PrintedTable, Result, brief
+from carom.recipes.result import PrintedTable, Result, brief, command
 from carom.scenes.strike import StrikeScene
 from carom.train import Policy, Trials, load_policy, run_trials
 
 MOST_TRIALS = 100_000
-COLUMNS = ("route", "SR", "95 % interval", "SGCR", "95 % interval", "left the zone", "strikes")
+COLUMNS = ("route", "success", "95 % interval", "sub-goals", "95 % interval", "left the zone", "strikes")
+FIGURES = (
+    "success: share of trials that reach the end of the route (SR of CLASH). sub-goals: share of all sub-goals that "
+    "were reached (SGCR). strikes: mean of a trial",
+)
 
 
 @final
@@ -51,10 +55,14 @@ class RolloutResult(Result):
             for r in map(_row, self.trials)
         ]
         title = f"{self.policy} on {self.on}, {len(self.trials[0].success)} trials each"
-        return (PrintedTable(title, COLUMNS, rows),)
+        return (PrintedTable(title, COLUMNS, rows, FIGURES),)
 
     def notes(self) -> Sequence[str]:
         return () if self.animation is None else (f"animation: {self.animation}",)
+
+    def next_commands(self) -> Sequence[str]:
+        """The same on a robot, a `Reality` of one's own (docs/policies.md)."""
+        return () if is_own(self.on) else (command("rollout", self.policy, "--on", "my_robot:Robot", "--trials", 10),)
 
 
 def rollout(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
+from carom.core.progress import Steps
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
@@ -180,7 +181,12 @@ def _said(
 
 
 def adapt(
-    bases: Sequence[BaseModel], impacts: Impacts, *, fixed: Mapping[str, Known] | None = None, seed: int = 0
+    bases: Sequence[BaseModel],
+    impacts: Impacts,
+    *,
+    fixed: Mapping[str, Known] | None = None,
+    seed: int = 0,
+    progress: Steps | None = None,
 ) -> AdaptedModel:
     """Correct base models with real impacts; `fixed` parameters were identified otherwise (value, or with its sd).
 
@@ -192,13 +198,19 @@ def adapt(
     told = _Told(scene, impacts)
     inside = bases[0].within(told.frames).mean() >= WITHIN
     teachers: list[Teacher] = [*(faithful(bases) if inside else ()), RigidTeacher(scene)]
-    explanations = []
+    explanations: list[Explanation] = []
     for base in teachers:
+        if progress:
+            progress(len(explanations), len(teachers) + 1)  # weighing them is one more
         own = {name: value for name, value in (fixed or {}).items() if name in {p.name for p in base.parameters}}
         members = plausible_members(base, told.frames, told.local, fixed=own, seed=seed)
         explanations.append(Explanation(base, members))
+    if progress:
+        progress(len(teachers), len(teachers) + 1)
     hypotheses = hypotheses_for(tuple(e.base.teacher for e in explanations))
     weights, wider, odd = _weighed(hypotheses, explanations, scene, impacts, seed)
+    if progress:
+        progress(len(teachers) + 1, len(teachers) + 1)
     return AdaptedModel(tuple(bases), tuple(explanations), hypotheses, weights, wider, impacts, odd)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from carom.core.errors import CaromError
+from carom.core.progress import Steps
 from carom.engines.contact_frames import SPEED_SCALE, Frames, contact_frames, to_local, to_world
 from carom.learn.impact.adapted_model import Prediction
 from carom.learn.impact.base_model import Preset
@@ -121,7 +122,14 @@ def new_student_network(scene: StrikeScene) -> ImpactNetwork:
     )
 
 
-def teach(model: SceneModel, *, posture: Array | None = None, seed: int = 0, steps: int | None = None) -> Student:
+def teach(
+    model: SceneModel,
+    *,
+    posture: Array | None = None,
+    seed: int = 0,
+    steps: int | None = None,
+    progress: Steps | None = None,
+) -> Student:
     """A student of an impact model; `posture` [4] is how the striker is held, that of its strikes on average."""
     scene = model.scene
     strikes = _strikes_over_ranges(scene, posture, np.random.default_rng([seed, 5]))
@@ -131,7 +139,7 @@ def teach(model: SceneModel, *, posture: Array | None = None, seed: int = 0, ste
         raise CaromError(f"scene '{scene.name}': the impact model gives no finite outcome within its own ranges")
     x = student_inputs(scene, frames)
     y = torch.as_tensor(to_local(scene, frames, said.post)).float()
-    network, difference = _learn(scene, x, y, seed, steps)
+    network, difference = _learn(scene, x, y, seed, steps, progress)
     size = torch.linalg.vector_norm(y[:HELD_OUT], dim=-1).clamp_min(1e-6)
     relative = (torch.linalg.vector_norm(difference, dim=-1) / size).double().numpy()
     fidelity = {"median": float(np.median(relative)), "p95": float(np.quantile(relative, 0.95))}
@@ -157,12 +165,13 @@ def _strikes_over_ranges(scene: StrikeScene, posture: Array | None, rng: np.rand
 
 
 def _learn(
-    scene: StrikeScene, x: torch.Tensor, y: torch.Tensor, seed: int, steps: int | None
+    scene: StrikeScene, x: torch.Tensor, y: torch.Tensor, seed: int, steps: int | None, progress: Steps | None = None
 ) -> tuple[ImpactNetwork, torch.Tensor]:
     """A network for y(x), and its difference on the held-out rows."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = new_student_network(scene)
-    fit_network(network, Examples(x, y, torch.ones(len(y), 1), HELD_OUT), SMALL, steps=steps, seed=seed)
+    examples = Examples(x, y, torch.ones(len(y), 1), HELD_OUT)
+    fit_network(network, examples, SMALL, steps=steps, seed=seed, progress=progress)
     with torch.no_grad():
         return network, network(x[:HELD_OUT]) - y[:HELD_OUT]
