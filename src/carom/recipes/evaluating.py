@@ -13,12 +13,13 @@ from carom.compare import Lesson, Score, compare
 from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
 from carom.learn import adapt
-from carom.recipes.bases import BaseOptions, make_bases, paper_base
+from carom.recipes.bases import BASE, BaseOptions, make_bases, paper_base
 from carom.recipes.evaluation_page import evaluation_sections
+from carom.recipes.next_steps import after_evaluation, reached_pose
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, slides_of, usable_impacts
 from carom.recordings import Recordings, check_scene, read, scene_of
-from carom.report import Section, write_report
+from carom.report import Next, Section, Step, write_report
 from carom.state import Impacts
 
 PAPER_SAMPLES = 40_000  #: simulated impacts for the base model of the paper's recipe, where nobody says
@@ -44,12 +45,15 @@ class EvaluateResult(Result):
     scores: tuple[Score, ...]
     report: Path
     title: str
+    model: Path | None = None  #: corrected model that was kept, by the demo
+    go_on: str = ""  #: command that goes on with it
 
     def to_dict(self) -> dict[str, Any]:
         rows = [
             {"method": s.method, **s.metrics, **s.coverage, "seconds": s.seconds, "note": s.note} for s in self.scores
         ]
-        return {"train": len(self.train), "test": len(self.test), "rows": rows, "report": str(self.report)}
+        kept = {} if self.model is None else {"model": str(self.model)}
+        return {"train": len(self.train), "test": len(self.test), "rows": rows, "report": str(self.report), **kept}
 
     def tables(self) -> Sequence[PrintedTable]:
         rows = [
@@ -58,7 +62,8 @@ class EvaluateResult(Result):
         return (PrintedTable(self.title, COLUMNS, rows),)
 
     def notes(self) -> Sequence[str]:
-        return (f"report: {self.report}",)
+        kept = () if self.model is None else (f"model: {self.model}; go on with: {self.go_on}",)
+        return (f"report: {self.report}", *kept)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ class Exam:
     lesson: Lesson
     test: Impacts
     recordings: Recordings  #: that the lesson was taken from
+    asked: Path  #: folder of the test strikes
+    base: Path | None  #: folder of base models; None: those of the package
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,7 @@ class Page:
     title: str = "Impact models side by side"
     note: str = ""
     more: Callable[[Exam], Sequence[Section]] | None = None  #: further sections, after the table of methods
+    steps: Sequence[Step] | None = None  #: what to do next; None: what follows from the scores
 
 
 def evaluate(
@@ -123,14 +131,16 @@ def exam_of(
     scene = scene_of(learned_from)
     check_scene(scene, asked)
     lesson_impacts, test_impacts = _split(learned_from, asked, comparison)
+    folder = bases.model
     if bases.samples is not None:
+        folder = out / BASE
         own = make_bases(scene, out, bases.samples, seed, threads, progress, bases.steps)
     else:
         own = base_for(bases.model, learned_from)
     paper = paper_base(scene, out, bases.samples or PAPER_SAMPLES, seed, threads, progress)
     slides = slides_of(learned_from)
     lesson = Lesson(scene, lesson_impacts, own, paper, held_by(slides), seed, slides)
-    return Exam(lesson, test_impacts, learned_from)
+    return Exam(lesson, test_impacts, learned_from, test, folder)
 
 
 def take(
@@ -143,9 +153,14 @@ def take(
     base = next((b for b in lesson.bases if b.teacher == adapted.best.base.teacher), lesson.bases[0])
     found = by_gradient(base, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
     first, rest = evaluation_sections(lesson, test, scores, adapted, found, note=page.note)
+    more = page.more(exam) if page.more else ()
+    steps = page.steps
+    if steps is None:
+        reached = reached_pose(exam.recordings, lesson.train)
+        steps = after_evaluation(scores, exam.recordings.path, exam.asked, exam.base, reached)
     path = write_report(
         out / "report.html",
-        [*first, *(page.more(exam) if page.more else ()), *rest],
+        [*first, *more, *rest, Next(tuple(steps))],
         title=page.title,
         subtitle=f"{len(lesson.train)} strikes to learn from, {len(test)} to predict",
     )

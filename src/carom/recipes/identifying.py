@@ -16,11 +16,13 @@ from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
+from carom.recipes.next_steps import after_identifying_strikes
 from carom.recipes.result import PrintedTable, Result
-from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
+from carom.recipes.strikes import base_for, by_gradient, held_by, outcomes_with, slide_facts, slides_of, usable_impacts
 from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import Kind, kind_of
+from carom.report.identified_strikes import strikes_page
 
 METHODS = ("gradient", "grid", "cma", "mjx")
 CANDIDATES = 250  #: tried on every strike by a search
@@ -94,7 +96,8 @@ def identify(
 
     Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
     `strikes` and `bodies` are options of the one and of the other; those of the wrong kind are refused. With `out`,
-    `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
+    `parameters.yaml` and a report are written there; for free bodies also a calibrated MJCF. A name that ends like a
+    file's (`x.yaml`) is that of the parameters' file, and there is no report then.
     """
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
         return _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
@@ -126,7 +129,7 @@ def _identify(
     identification, slides = identify_strikes(
         folder, method, options=strikes, seed=seed, threads=threads, progress=progress
     )
-    files = () if out is None else (identification.write(Path(out), made_from={"recordings": folder.made_from()}),)
+    files = () if out is None else _written_strikes(identification, slides, strikes, folder, Path(out))
     group = Group(identification.scene, identification, slide_facts(slides))
     return IdentifyResult(kind, (group,), files, findings=findings_of(folder.path))
 
@@ -166,6 +169,21 @@ def identify_strikes(
     return found, slides
 
 
+def _written_strikes(
+    found: Identification, slides: SlideFriction | None, options: StrikeOptions | None, folder: Recordings, out: Path
+) -> tuple[Path, ...]:
+    """`parameters.yaml`, and in a folder also `report.html`."""
+    options = options or StrikeOptions()
+    parameters = found.write(out, made_from={"recordings": folder.made_from()})
+    if parameters == out:  # a file was asked for, not a folder
+        return (parameters,)
+    impacts = usable_impacts(folder, settle=options.settle)
+    predicted = outcomes_with(found, folder, impacts, options.model)
+    steps = after_identifying_strikes(found, folder.path, parameters, len(impacts))
+    page = strikes_page(out / "report.html", scene_of(folder), found, impacts, predicted, slides, steps)
+    return parameters, page
+
+
 def _group(calibrated: Calibrated) -> Group:
     names = calibrated.trained.names
     title = ", ".join(names[:2]) + (" ..." if len(names) > 2 else "")
@@ -182,5 +200,5 @@ def _written(
     made_from = {"recordings": recordings.made_from()}
     for calibrated in found:
         own = Path(out) / Path(calibrated.trained.names[0]).stem if apart else Path(out)
-        files += write_calibrated(own, calibrated, made_from)
+        files += write_calibrated(own, calibrated, made_from, recordings.path)
     return tuple(files)

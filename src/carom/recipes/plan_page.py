@@ -49,7 +49,14 @@ def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings
     paths = [poses for _, poses in outcomes]
     still = motion.planned_strike(scene.outline.vertices, start, wanted, planned, paths, contact, velocity)
     sections: list[Section] = [
-        Figure("A planned strike", still, f"Searched by {plan.method}: {plan.evaluations} simulated strikes.")
+        Figure(
+            "A planned strike",
+            still,
+            "Seen from above. Grey: where the block lies. Blue, dashed: where it is wanted. Orange: where the "
+            "simulator says that the strike brings it, and its way there. Dark: where it went when the strike was "
+            "carried out. The three should lie on each other at the end; the short line in a block shows how it is "
+            f"turned. Searched by {plan.method}: {plan.evaluations} simulated strikes.",
+        )
     ]
     if outcomes:
         time, (clock, poses) = run.time[0, :last], outcomes[0]
@@ -61,7 +68,8 @@ def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings
                 motion.strike_animation(
                     scene.outline.vertices, start, wanted, time, planned, real, run.striker_pose[0, :last, :2]
                 ),
-                "Orange: the simulator. Dark: what was measured.",
+                "The strike over time; press Play, or move the slider. Orange: the simulator. Dark: what was "
+                "measured in the first execution. They should move together and end on the dashed block.",
             )
         )
     return sections
@@ -111,5 +119,10 @@ def out_of_reach(plan: Plan) -> str:
 def plan_summary(plan: Plan) -> list[Section]:
     """The numbers of a plan for its page, and whether its pose is out of reach."""
     rows = tuple((str(what), str(value)) for what, value in plan_rows(plan))
-    table = Table("The strike in numbers", ("what", "value"), rows)
+    note = (
+        "What to command, where the block is expected to end, and how sure that is. The expected error and the "
+        f"standard deviation should both be small against what you tolerate ({1e3 * plan.tolerance[0]:.0f} mm, "
+        f"{np.degrees(plan.tolerance[1]):.0f} degrees)."
+    )
+    table = Table("The strike in numbers", ("what", "value"), rows, note)
     return [table] if plan.reachable else [Text("Out of reach", (f"The wanted pose is {out_of_reach(plan)}.",)), table]

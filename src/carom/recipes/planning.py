@@ -18,9 +18,10 @@ from carom.hybrid.model import ENGINES, HybridModel, load_hybrid
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.export import strike_motion, write_motion
 from carom.plan.search import HORIZON, mean_and_spread
+from carom.recipes.next_steps import after_planning
 from carom.recipes.plan_page import out_of_reach, plan_figures, plan_rows, plan_summary
 from carom.recipes.result import PrintedTable, Result
-from carom.report import write_report
+from carom.report import Next, write_report
 from carom.scenes.strike import StrikeScene
 from carom.state import Array
 
@@ -113,12 +114,28 @@ def plan(
     wanted = np.asarray(target, dtype=np.float64)
     found = search_strike(hybrid, simulator, space, wanted, search, seed=seed, threads=threads, progress=progress)
     report, exported = files.report, tuple[Path, ...]()
-    if report is not None:
-        pictures = [*plan_summary(found), *plan_figures(found, simulator)]
-        report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
     if files.export is not None and found.reachable:
         exported = export_plan(files.export, found, hybrid.scene, base=files.base)
+    if report is not None:
+        steps = after_planning(found, Path(model), exported, _asked(search, start))
+        pictures = [*plan_summary(found), *plan_figures(found, simulator), Next(steps)]
+        report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
     return PlanResult(found, simulator, report, exported, files.export)
+
+
+def _asked(search: SearchOptions, start: Sequence[float]) -> tuple[object, ...]:
+    """The options of `carom plan`, besides model and target, that differ from their defaults."""
+    usual = SearchOptions()
+    words: list[object] = [] if tuple(start) == ORIGIN else ["--from", *start]
+    for name in ("simulator", "method", "budget"):
+        if (value := getattr(search, name)) != getattr(usual, name):
+            words += [f"--{name}", value]
+    for name in ("speed", "tolerance"):
+        if (pair := getattr(search, name)) != getattr(usual, name):
+            words += [f"--{name}", *pair]
+    if search.robust is not None:
+        words.append("--robust" if search.robust else "--no-robust")
+    return tuple(words)
 
 
 def search_strike(

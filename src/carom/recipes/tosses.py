@@ -19,6 +19,7 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, identify_motions, percent_errors
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
+from carom.recipes.next_steps import after_identifying_bodies
 from carom.recordings import Recordings
 from carom.scenes.free import timestep
 from carom.scenes.parameters import TABLE_II
@@ -139,8 +140,13 @@ def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None
     return every[np.sort(order[:fit])], every[np.sort(rest)] if len(rest) else None
 
 
-def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None) -> list[Path]:
-    """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder."""
+def write_calibrated(
+    out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None, recordings: Path | None = None
+) -> list[Path]:
+    """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder.
+
+    `recordings` is the folder that the report names in what to do next.
+    """
     from carom.report.identified import identified_page
 
     out.mkdir(parents=True, exist_ok=True)
@@ -153,8 +159,10 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
     shown = trained if calibrated.tested is None else calibrated.tested
     before = as_it_comes(shown)
     after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
-    page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
-    return [calibrated.identification.write(out, made_from=made_from), xml, page]
+    found = calibrated.identification
+    steps = after_identifying_bodies(found, recordings or Path("RECORDINGS"), out, tested=calibrated.tested is not None)
+    page = identified_page(out / "report.html", found, shown, after, before, steps)
+    return [found.write(out, made_from=made_from), xml, page]
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:
