@@ -57,13 +57,13 @@ def _what_this_is(lesson: Lesson, test: Impacts, adapted: AdaptedModel, note: st
 
 
 def _methods(scores: Sequence[Score]) -> Section:
-    columns = ("method", "within 10 %", "within 5 %", "median error", "90 % interval holds", "what it is")
+    columns = ("method", "what it is", "within 10 %", "within 5 %", "median error", "90 % interval holds")
     rows = tuple(
         (
             s.method,
+            method_words(s.method) + (f". Not run: {s.note}" if s.note else ""),
             *s.metrics.values(),
             s.coverage.get("coverage@0.9"),
-            method_words(s.method) + (f". Not run: {s.note}" if s.note else ""),
         )
         for s in scores
     )

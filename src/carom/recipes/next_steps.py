@@ -184,7 +184,7 @@ def target(pose: Array) -> tuple[object, ...]:
 
 def numbers(pose: Array) -> tuple[str, ...]:
     """A pose as one types it: a tenth of a millimetre, a milliradian."""
-    x, y, yaw = (float(v) for v in pose)
+    x, y, yaw = float(pose[0]), float(pose[1]), float(wrap_angle(pose[2]))
     return f"{x:.4f}", f"{y:.4f}", f"{yaw:.3f}"
 
 

@@ -158,7 +158,8 @@ def write_calibrated(
     atomically(xml, lambda file: file.write(text.encode()))
     shown = trained if calibrated.tested is None else calibrated.tested
     before = as_it_comes(shown)
-    after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
+    # what is shown of unseen recordings is what is printed of them: the most representative simulation of each
+    after = replace(model, sides=None).simulate(shown) if calibrated.tested is None else model.predict(shown)
     found = calibrated.identification
     steps = after_identifying_bodies(found, recordings or Path("RECORDINGS"), out, tested=calibrated.tested is not None)
     page = identified_page(out / "report.html", found, shown, after, before, steps)

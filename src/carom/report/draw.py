@@ -14,7 +14,7 @@ from carom.state import Array
 
 WIDTH = 340  #: of a panel [px]: a phone's; wider pages scale it up a little or set panels side by side
 HEIGHT = 220  #: of its axes [px], where nothing else is said
-TOP, BOTTOM, RIGHT = 24, 42, 10  #: around the axes [px]
+TOP, RIGHT = 24, 10  #: around the axes [px]
 LETTER = 6.4  #: width of a digit [px]
 HEAD = 7.0  #: length of an arrow's head [px]
 
@@ -35,7 +35,7 @@ def svg(panel: Panel) -> Markup:
     numbers += "".join(_text(left + x(value), TOP + y.length + 16, text, colour=SOFT) for value, text in x_ticks)
     below = TOP + y.length + (34 if panel.x_numbers else 18)
     names = _text(left + x.length / 2, below, panel.x_label) + _text(0, 12, panel.y_label, anchor="start")
-    height = TOP + y.length + BOTTOM
+    height = below + 8
     label = escape(f"{panel.title or 'figure'}: {panel.y_label} over {panel.x_label}")
     frame = f'<svg x="{left}" y="{TOP}" width="{x.length:g}" height="{y.length:.5g}">'  # an inner one cuts at its edges
     edge = _line(left, TOP + y.length, left + x.length, TOP + y.length, GREY) + _line(

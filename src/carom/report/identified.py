@@ -42,7 +42,7 @@ def identified_page(
         Figure(
             "Real and simulated motion",
             motion_rows(motions, after, before),
-            "Four recordings, from the best to the worst after identification, simulated from the state shortly "
+            "Recordings from the best to the worst after identification, simulated from the state shortly "
             "before the first contact without a look at what follows. The dashed line should lie on the dark one, "
             "and the angle should stay near zero. After several bounces small errors grow large: that is the nature "
             "of tumbling.",
@@ -68,7 +68,7 @@ def _in_short(identification: Identification, motions: Motions, after: Motion, b
     if (held := identification.held_out) is not None:
         paragraphs.append(
             f"As one number ({EQUATION_1}; Eq. 1 of the few-shot paper) the error is **{held.loss:.3f}** on "
-            f"recordings held out ({held.strikes}: {identification.held_out_by}) and "
+            f"recordings held out ({identification.held_out_by}) and "
             f"{identification.training.loss:.3f} on the {identification.training.strikes} that were fitted. Alike is "
             "good; much larger on those held out means that too few were fitted."
         )

@@ -43,7 +43,7 @@ def error_pairs(motions: Motions, after: Motion, before: Motion) -> Chart:
         for (label, colour, _, _), errors in ((BEFORE, old[i]), (AFTER, new[i])):
             ends, mean = [0.4, len(names) + 0.6], float(errors.mean())
             marks.append(Line(ends, [mean, mean], colour, f"mean {label}", 1.6, "2 3"))
-        title = f"{what}: mean {old[i].mean():.3g} before, {new[i].mean():.3g} after [{unit}]"
+        title = f"{what}: mean {old[i].mean():.3g} before, {new[i].mean():.3g} after"
         order_words = "recordings, from the best to the worst"
         panels.append(Panel(order_words, f"[{unit}]", tuple(marks), title, x_numbers=False))
     columns = [f"{what} {when} [{unit}]" for what, unit in units for when in ("before", "after")]

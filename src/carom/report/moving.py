@@ -63,7 +63,8 @@ def planned_strike(
     if runs:
         hints = [f"{label}: {error(*off)}" for label, off in zip(labels, distances(ends, wanted), strict=True)]
         marks.append(_path(runs, INK))
-        marks.append(_outline(joined([_placed(shape, end) for end in ends]), INK, repeats, fill=SHADE))
+        placed = joined([_placed(shape, end) for end in ends])
+        marks.append(_outline(placed, INK, repeats, width=2 if len(runs) == 1 else 1.2, fill=SHADE))
         marks.append(Points(ends[:, 0], ends[:, 1], INK, size=3, labels=hints))
     marks += [_wanted(shape, wanted), _strike(contact, velocity, _radius(shape))]
     paths = [("start", start[None]), ("wanted", wanted[None]), ("planned", plan), *zip(labels, runs, strict=True)]
@@ -106,7 +107,9 @@ def strike_animation(
     if tool is not None:
         places = np.column_stack([tool[chosen], np.zeros(len(chosen))])
         bodies.append(Moving(Points([0.0], [0.0], PURPLE, "striker", size=5), places))
-    marks = [_start(shape, start), _path([plan], ORANGE), _path([done], INK), _wanted(shape, wanted)]
+    still = _wanted(shape, np.zeros(3))  # stays where it is, but over what moves
+    bodies.append(Moving(still, np.tile(wanted, (len(chosen), 1))))
+    marks = [_start(shape, start), _path([plan], ORANGE), _path([done], INK)]
     kinds: list[tuple[str, Array, Sequence[str]]] = [("planned", plan, POSE), ("executed", done, POSE)]
     kinds += [] if tool is None else [("striker", tool, POSE[:2])]
     columns = ("time [s]", *(f"{name} {axis}" for name, _, axes in kinds for axis in axes))
