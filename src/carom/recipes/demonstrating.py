@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ SAMPLES, STEPS = 12_288, 1500  #: simulated impacts per teacher, training steps:
 WANTED = (0.35, 0.4, 0.7)  #: a strike (place, deflection, speed, in their ranges) whose end is the pose asked for
 EXECUTIONS = 5
 MODEL = "model"  #: folder of the corrected model that the demo leaves
+METHODS: Sequence[str] | None = None  #: that are compared; None: all
 SPEED = (0.2, 0.8)  #: [m/s] as the recorded strikes had
 
 
@@ -72,7 +74,7 @@ def demo(out: str | Path = "out/demo", *, seed: int = 0, progress: Progress = si
         steps=steps,
     )
     title = "demo: ten strikes of a stand-in reality to learn from"
-    result = take(exam, place, title=title, page=page, progress=progress)
+    result = take(exam, place, title=title, page=page, methods=METHODS, progress=progress)
     return replace(result, model=place / MODEL, go_on=steps[0].command)
 
 
