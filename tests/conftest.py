@@ -31,6 +31,7 @@ SLOW = (
     "reality/test_bullet.py",
     "reality/test_standin.py",
     "recipes/test_recipe_demo.py",
+    "recipes/test_recipe_pages.py",
     "recipes/test_recipe_tosses.py",
     "report/test_report_in_chromium.py",
     "recordings/test_recordings_shared.py",

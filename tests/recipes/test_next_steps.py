@@ -60,10 +60,19 @@ def test_what_is_not_identified_asks_for_recordings_that_tell_it() -> None:
     assert "p1" in steps[0].words
     assert "p0" not in steps[0].words
     assert commands(steps)[0] == ["carom", "suggest", "my lab/train", "--params", "out dir/parameters.yaml"]
-    assert ["python", "-m", "mujoco.viewer", "--mjcf=out dir/calibrated.xml"] in commands(steps)
+    assert ["python", "-m", "mujoco.viewer", "--mjcf", "out dir/calibrated.xml"] in commands(steps)
     settled = next_steps.after_identifying_bodies(identification("identified", "given"), LAB, OUT, tested=False)
     assert not any("suggest" in words for words in commands(settled))
     assert commands(settled)[0] == ["carom", "identify", "my lab/train", "--fit", "5", "--out", "out dir"]
+
+
+def test_groups_of_bodies_go_on_with_the_folder_of_all() -> None:
+    one = identification("identified", "on a bound")
+    one = replace(one, training=replace(one.training, strikes=1))
+    steps = next_steps.after_identifying_bodies(one, LAB, OUT, own=OUT / "pair_00", tested=False)
+    suggest, look, scale = commands(steps)  # a single recording can not be split
+    assert suggest[-2:] == scale[3:5] == ["--params", "out dir"]
+    assert look[-1] == "out dir/pair_00/calibrated.xml"
 
 
 def test_identified_strikes_go_on_to_a_model() -> None:

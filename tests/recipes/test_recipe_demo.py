@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import numpy as np
 from report_pages import downloads, good_page, next_commands, sections
 
 from carom import recipes
 from carom.compare import method_words
-from carom.recipes import demonstrating
+from carom.learn.impact import student
+from carom.recipes import demonstrating, evaluating
 
 
 def test_the_demo_leaves_a_model_to_go_on_with(tmp_path, monkeypatch):
     for name, value in {"TEST": 8, "SAMPLES": 2048, "STEPS": 100, "METHODS": ("mean", "carom")}.items():
         monkeypatch.setattr(demonstrating, name, value)
+    monkeypatch.setattr(evaluating, "paper_base", lambda *_: None)  # its method is not asked for
+    monkeypatch.setattr(student, "SMALL", replace(student.SMALL, steps=150))
+    monkeypatch.setattr(student, "SPREAD_STEPS", 100)
     result = recipes.demo(tmp_path / "demo")
     assert result.model == tmp_path / "demo" / "model"
     page = good_page(result.report)

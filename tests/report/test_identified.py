@@ -142,12 +142,16 @@ def test_motion_goes_from_the_best_to_the_worst_and_ends_with_the_recording() ->
     np.testing.assert_allclose(figure.data.rows[3][-2:], np.degrees([0.5, 0.1]))
 
 
-def test_without_orientation_there_is_no_panel_for_rotation() -> None:
+def test_without_orientation_there_is_no_panel_for_rotation(tmp_path: Path) -> None:
     motions = _motions()
     blind = replace(motions, quaternion=np.full_like(motions.quaternion, np.nan))
     figure = error_pairs(blind, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
     assert len(figure.panels) == 1
     assert len(figure.data.columns) == 3
+    off = _off(motions, GREATER, 0.1)
+    page = identified_page(tmp_path / "page.html", _identification(), blind, off, off).read_text(encoding="utf-8")
+    assert "Orientation was not measured." in page
+    assert "°" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.S)  # no error of a turn that nobody saw
     rows = motion_rows(blind, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
     assert rows.across == 2  # height and path
     assert len(rows.panels) == 8

@@ -16,7 +16,7 @@ from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
-from carom.recipes.next_steps import after_identifying_strikes
+from carom.recipes.next_steps import after_identifying_bodies, after_identifying_strikes
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, outcomes_with, slide_facts, slides_of, usable_impacts
 from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
@@ -200,5 +200,12 @@ def _written(
     made_from = {"recordings": recordings.made_from()}
     for calibrated in found:
         own = Path(out) / Path(calibrated.trained.names[0]).stem if apart else Path(out)
-        files += write_calibrated(own, calibrated, made_from, recordings.path)
+        steps = after_identifying_bodies(
+            calibrated.identification,
+            recordings.path,
+            Path(out),
+            own=own if apart else None,
+            tested=calibrated.tested is not None,
+        )
+        files += write_calibrated(own, calibrated, made_from, steps)
     return tuple(files)

@@ -36,16 +36,15 @@ def model_for(recordings: Path) -> Path:
 
 
 def after_identifying_bodies(
-    identification: Identification, recordings: Path, out: Path, *, tested: bool
+    identification: Identification, recordings: Path, out: Path, *, own: Path | None = None, tested: bool
 ) -> tuple[Step, ...]:
-    """After free bodies were identified into `out`."""
-    parameters = out / "parameters.yaml"
+    """After free bodies were identified into `out`; `own` is the folder of these bodies, where there are several."""
+    parameters = out / "parameters.yaml" if own is None else out
     steps = [*_doubtful(identification, recordings, parameters)]
-    if not tested:
-        half = max(1, identification.training.strikes // 2)
-        again = carom("identify", recordings, "--fit", half, "--out", out)
+    if not tested and identification.training.strikes > 1:
+        again = carom("identify", recordings, "--fit", identification.training.strikes // 2, "--out", out)
         steps.append(Step("No recording was left to test the result. Fit fewer, and the others test it.", again))
-    look = shlex.join(["python", "-m", "mujoco.viewer", f"--mjcf={out / 'calibrated.xml'}"])
+    look = shlex.join(["python", "-m", "mujoco.viewer", "--mjcf", str((own or out) / "calibrated.xml")])
     data = carom("scale", recordings, "--params", parameters, "--count", 3000, "--out", out / "data")
     return (
         *steps,

@@ -19,8 +19,8 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, identify_motions, percent_errors
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
-from carom.recipes.next_steps import after_identifying_bodies
 from carom.recordings import Recordings
+from carom.report import Step
 from carom.scenes.free import timestep
 from carom.scenes.parameters import TABLE_II
 
@@ -141,11 +141,11 @@ def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None
 
 
 def write_calibrated(
-    out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None, recordings: Path | None = None
+    out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None, steps: Sequence[Step] = ()
 ) -> list[Path]:
     """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder.
 
-    `recordings` is the folder that the report names in what to do next.
+    `steps` are what the report says to do next.
     """
     from carom.report.identified import identified_page
 
@@ -160,10 +160,8 @@ def write_calibrated(
     before = as_it_comes(shown)
     # what is shown of unseen recordings is what is printed of them: the most representative simulation of each
     after = replace(model, sides=None).simulate(shown) if calibrated.tested is None else model.predict(shown)
-    found = calibrated.identification
-    steps = after_identifying_bodies(found, recordings or Path("RECORDINGS"), out, tested=calibrated.tested is not None)
-    page = identified_page(out / "report.html", found, shown, after, before, steps)
-    return [found.write(out, made_from=made_from), xml, page]
+    page = identified_page(out / "report.html", calibrated.identification, shown, after, before, steps)
+    return [calibrated.identification.write(out, made_from=made_from), xml, page]
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from carom.core.errors import CaromError
 from carom.identify.result import Identification
 from carom.identify.tosses.recorded import Motions
@@ -53,16 +55,19 @@ def identified_page(
         *([Next(tuple(steps))] if steps else []),
     ]
     title = f"Identified: {identification.scene}"
-    subtitle = f"{len(motions)} recordings shown, {identification.method}, seed {identification.seed}"
+    subtitle = f"recordings shown: {len(motions)}; {identification.method}, seed {identification.seed}"
     return write_report(path, sections, title=title, subtitle=subtitle)
 
 
 def _in_short(identification: Identification, motions: Motions, after: Motion, before: Motion) -> Text:
     (p0, r0), (p1, r1) = (errors_of(motions, m) for m in (before, after))
+    turned = bool(np.isfinite(motions.quaternion).any())
+    before_turned, after_turned = (f" and **{r.mean():.1f}°**" if turned else "" for r in (r0, r1))
+    count = f"{len(motions)} recordings" if len(motions) > 1 else "one recording"
     first = (
-        f"On {len(motions)} recordings the simulator was off by **{p0.mean():.1f} %** of the body's width and "
-        f"**{r0.mean():.1f}°** with default parameters, and is by **{p1.mean():.1f} %** and **{r1.mean():.1f}°** with "
-        f"those identified. {_seen(identification, motions)}"
+        f"On {count} the simulator was off by **{p0.mean():.1f} %** of the body's width{before_turned} with default "
+        f"parameters, and is by **{p1.mean():.1f} %**{after_turned} with those identified. "
+        f"{'' if turned else 'Orientation was not measured. '}{_seen(identification, motions)}"
     )
     paragraphs = [first]
     if (held := identification.held_out) is not None:
@@ -83,7 +88,8 @@ def _seen(identification: Identification, motions: Motions) -> str:
         return ""
     if not used:
         return f"None of these recordings was used to identify them: {len(fitted)} others were."
-    which = "These recordings were" if used == len(motions) else f"{used} of these recordings were"
+    every = "These recordings were" if len(motions) > 1 else "It was"
+    which = every if used == len(motions) else f"{used} of these recordings were"
     return f"{which} used to identify them."
 
 

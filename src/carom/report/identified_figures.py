@@ -65,7 +65,8 @@ def motion_rows(motions: Motions, after: Motion, before: Motion) -> Chart:
     panels: list[Panel] = []
     data: list[Cells] = []
     for row, place in zip(rows, places, strict=True):
-        title = f"{place}: {Path(motions.names[row]).stem}, {position[row]:.1f} % of width, {rotation[row]:.1f}°"
+        turned = f", {rotation[row]:.1f}°" if np.isfinite(motions.quaternion[row]).any() else ""
+        title = f"{place}: {Path(motions.names[row]).stem}, {position[row]:.1f} % of width{turned}"
         own, numbers = _motion_row(int(row), title, motions, after, before)
         panels += own
         data += numbers
