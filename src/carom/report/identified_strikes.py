@@ -139,5 +139,5 @@ def _facts(identification: Identification) -> Table:
     rows.append(("mean squared error, fitted strikes", f"{training.loss:.4g} ({identification.norm})"))
     if held is not None:
         rows.append((f"mean squared error, {identification.held_out_by}", f"{held.loss:.4g}"))
-    note = "So that it can be done again. Errors: lower is better, in the unit of a squared speed."
+    note = "How it was found, so that it can be done again. Of the mean squared errors, lower is better."
     return Table("How it was made", ("what", "value"), (*rows, *effort_rows(identification)), note)
