@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from report_pages import good_page, next_commands
 from said import without_progress
 
 from carom.reality import sample_commands, standin
@@ -103,12 +104,19 @@ def test_a_strike_is_planned_exported_and_pictured(lab, tmp_path):
         "strike.json",
         "franka_cartesian_velocities.csv",
     }
-    assert (tmp_path / "plan.html").stat().st_size > 10_000
-    far = carom(*arguments, "--target", 5, 5, 0, "--export", tmp_path / "far")
+    page = good_page(tmp_path / "plan.html")
+    assert str(tmp_path / "robot") in page  # carry it out: the set-points are there
+    assert f"position error {1e3 * plan['position_error_m']:.1f} mm" in page
+    report = ("--report", tmp_path / "far.html")
+    far = carom(*arguments, "--target", 5, 5, 0, "--export", tmp_path / "far", *report)
     assert far[0] == 2
     assert "nearest pose is" in far[2]
     assert json.loads(far[1])["reachable"] is False
     assert not (tmp_path / "far").exists()
+    nearest = next_commands(good_page(tmp_path / "far.html"))[0]
+    assert nearest[:3] == ["carom", "plan", str(lab / "model")]
+    place = [float(word) for word in nearest[nearest.index("--target") + 1 :][:2]]
+    assert place == pytest.approx(json.loads(far[1])["expected_pose"][:2], abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from report_pages import downloads, good_page, next_commands, sections
 
 from carom import recipes
-from carom.compare import METHODS, Lesson, compare
+from carom.compare import METHODS, Lesson, compare, method_words
 from carom.compare.baselines import Rigid
 from carom.core.errors import CaromError
 from carom.learn import distill
@@ -49,11 +50,24 @@ def test_every_method_runs_and_carom_beats_what_knows_nothing(place):
     assert error["carom"] < 0.5 * error["mujoco-default"]
     assert error["carom"] < error["scratch"]
     assert 0.7 < scores["carom"].coverage["coverage@0.9"] <= 1.0
-    page = result.report.read_text()
-    assert "stand" in page or "Methods side by side" in page
-    assert "Impact predictions" in page
-    assert "Parameters" in page
-    assert "Training of the base models" in page
+    page = good_page(result.report)
+    assert sections(page) == [
+        "What this is",
+        "Methods side by side",
+        "Accuracy",
+        "Predicted and measured outcomes",
+        "Where and how it was struck",
+        "Parameters",
+        "Training of the base models",
+        "What to do next",
+    ]
+    assert all(method_words(name).replace("'", "&#39;") in page for name in QUICK)
+    held = downloads(page)["accuracy.csv"]
+    assert {row[0]: float(row[1]) for row in held[1:]} == pytest.approx(
+        {name: s.metrics["accuracy@0.1"] for name, s in scores.items()}, abs=1e-5
+    )
+    folders = [str(place / name) for name in ("base", "train")]
+    assert ["carom", "adapt", *folders, "--out", "models/train"] in next_commands(page)
 
 
 def test_a_method_that_cannot_run_gets_a_note(place):

@@ -9,11 +9,13 @@ import mujoco
 import numpy as np
 import pytest
 from free_recordings import TRUTH, flights, toss
+from report_pages import good_page, next_commands
 
 from carom.core.errors import CaromError
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses import search as motion_search
 from carom.identify.tosses.search import Budget
+from carom.recipes.next_steps import after_identifying_bodies
 from carom.recipes.tosses import FreeOptions, facts, identify_free, parameter_names, write_calibrated
 from carom.scenes.parameters import TABLE_II
 
@@ -85,6 +87,18 @@ def test_the_calibrated_file_predicts_what_the_model_does(calibrated, tmp_path):
         path.append(np.array(data.qpos[:3]))
     assert np.ptp(np.diff(simulated[:36, 2])) > 0.001  # it has met the ground meanwhile
     np.testing.assert_allclose(path, simulated[:36], atol=5e-4)
+
+
+def test_the_report_shows_the_errors_that_are_printed(calibrated, tmp_path):
+    steps = after_identifying_bodies(calibrated.identification, Path("lab/tosses"), tmp_path, tested=True)
+    write_calibrated(tmp_path, calibrated, steps=steps)
+    page = good_page(tmp_path / "report.html")
+    printed = calibrated.identification.extra["errors_held_out"]
+    assert f"<strong>{printed['position_percent']:.1f} %</strong>" in page
+    assert f"<strong>{printed['rotation_deg']:.1f}°</strong>" in page
+    assert ["carom", "scale", "lab/tosses", "--params", str(tmp_path / "parameters.yaml")] in [
+        words[:5] for words in next_commands(page)
+    ]
 
 
 def test_a_reader_is_told_errors_and_the_contact(calibrated):

@@ -13,6 +13,7 @@ from carom.core.errors import CaromError
 from carom.identify.result import Errors, Estimate, Identification
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.simulate import Starts
+from carom.report.chart import Bars, Line
 from carom.report.identified import identified_page
 from carom.report.identified_figures import correlation_map, error_pairs, motion_rows
 from carom.scenes.free import toss_scene
@@ -84,7 +85,7 @@ def test_the_page_says_everything_and_loads_nothing(tmp_path: Path) -> None:
     path = identified_page(tmp_path / "page.html", _identification(**EXTRA), motions, after, before)
     html = path.read_text(encoding="utf-8")
     text = re.sub(r"<script.*?</script>", "", html, flags=re.S)
-    assert not re.findall(r'(?:src|href)="(?!#)', text)
+    assert not re.findall(r'(?:src|href)="(?!#|data:text/csv)', text)
     # means of 10, 20 .. 50 % of a width of 0.1 m, and of 0.1 rad
     for mean in ("30.0 %", "5.7°", "90.0 %"):
         assert f"<strong>{mean}</strong>" in text, mean
@@ -102,9 +103,12 @@ def test_the_page_says_everything_and_loads_nothing(tmp_path: Path) -> None:
         "mujoco",
         "leave-one-out",
         "0.33",
+        "0 is perfect",
+        "the value is a rough guide",
     ):
         assert said in text, said
-    assert "<toss>_1" not in text
+    assert "<toss>_1" not in html
+    assert path.stat().st_size < 300_000
 
 
 @pytest.mark.parametrize(
@@ -122,33 +126,47 @@ def test_the_page_says_whether_the_fit_saw_what_it_shows(tmp_path: Path, fitted:
 def test_bars_are_eq_1_in_the_order_of_the_error_and_show_the_mean() -> None:
     motions = _motions()
     figure = error_pairs(motions, _off(motions, GREATER[::-1], 0.1), _off(motions, GREATER, 0.5))
-    before, after = figure.data[0], figure.data[1]
+    before, after, *_ = (mark for mark in figure.panels[0].marks if isinstance(mark, Bars))
     assert (before.name, after.name) == ("before", "after")
-    np.testing.assert_allclose(after.y, [10, 20, 30, 40, 50])
-    np.testing.assert_allclose(before.y, [50, 40, 30, 20, 10])
-    assert after.x[0] == "<toss>_4"
-    np.testing.assert_allclose(figure.data[3].y, np.degrees(0.1))
-    assert "mean 30" in [a.text for a in figure.layout.annotations]
+    np.testing.assert_allclose(np.asarray(after.y), [10, 20, 30, 40, 50])
+    np.testing.assert_allclose(np.asarray(before.y), [50, 40, 30, 20, 10])
+    assert after.labels[0].startswith("<toss>_4")
+    turned = [mark for mark in figure.panels[1].marks if isinstance(mark, Bars)][1]
+    np.testing.assert_allclose(np.asarray(turned.y), np.degrees(0.1))
+    assert figure.panels[0].title == "position error: mean 30 before, 30 after"
+    assert figure.data.rows[0][0] == "<toss>_4.csv"
+    np.testing.assert_allclose(figure.data.rows[0][1:], [50, 10, np.degrees(0.5), np.degrees(0.1)])
 
 
 def test_motion_goes_from_the_best_to_the_worst_and_ends_with_the_recording() -> None:
     motions = _motions()
     figure = motion_rows(motions, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
-    titles = [a.text for a in figure.layout.annotations]
+    titles = [panel.title for panel in figure.panels[::3]]
     assert len(titles) == 4
-    assert titles[0].startswith("<b>best</b>: <toss>_0")
-    assert "worst" in titles[-1]
-    heights = [t for t in figure.data if t.name == "real" and t.xaxis == "x"]
-    assert len(heights[0].x) == SAMPLES - 6
-    angles = [t for t in figure.data if t.xaxis == "x3"]
-    np.testing.assert_allclose([t.y[3] for t in angles], np.degrees([0.5, 0.1]))
+    assert titles[0].startswith("best: <toss>_0")
+    assert titles[-1].startswith("worst: <toss>_4")
+    (height, *_), _, angles = (panel.marks for panel in figure.panels[:3])
+    assert isinstance(height, Line)
+    assert len(np.asarray(height.x)) == SAMPLES - 6
+    np.testing.assert_allclose([np.asarray(line.y)[3] for line in angles], np.degrees([0.5, 0.1]))  # type: ignore[union-attr]
+    assert figure.data.columns[:3] == ("recording", "time [s]", "real x [m]")
+    np.testing.assert_allclose(figure.data.rows[3][4], 0.2 - 0.03)
+    np.testing.assert_allclose(figure.data.rows[3][-2:], np.degrees([0.5, 0.1]))
 
 
-def test_without_orientation_there_is_no_panel_for_rotation() -> None:
+def test_without_orientation_there_is_no_panel_for_rotation(tmp_path: Path) -> None:
     motions = _motions()
     blind = replace(motions, quaternion=np.full_like(motions.quaternion, np.nan))
     figure = error_pairs(blind, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
-    assert len(figure.data) == 2
+    assert len(figure.panels) == 1
+    assert len(figure.data.columns) == 3
+    off = _off(motions, GREATER, 0.1)
+    page = identified_page(tmp_path / "page.html", _identification(), blind, off, off).read_text(encoding="utf-8")
+    assert "Orientation was not measured." in page
+    assert "°" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.S)  # no error of a turn that nobody saw
+    rows = motion_rows(blind, _off(motions, GREATER, 0.1), _off(motions, GREATER, 0.5))
+    assert rows.across == 2  # height and path
+    assert len(rows.panels) == 8
 
 
 def test_wrong_shapes_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 from carom.core.errors import CaromError
 from carom.report import Figure, write_report
 from carom.report import moving as draw
+from carom.report.axes import fitted
+from carom.report.chart import Arrows, Chart, Line, Points
 from carom.state import Array
 
 SQUARE = 0.04 * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 START = np.array([0.1, 0.2, 0.0])
 CONTACT, VELOCITY = np.array([0.06, 0.2]), np.array([0.6, 0.0])
-ROUNDED = {"atol": 0.5 * 10.0**-draw.DIGITS + 1e-12, "rtol": 0.0}
+EXACT = {"atol": 1e-12, "rtol": 0.0}
 
 
 def _slide(end: Array, count: int = 101) -> Array:
@@ -29,7 +32,7 @@ def _slide(end: Array, count: int = 101) -> Array:
 PLANNED = _slide(np.array([0.5, 0.3, 1.0]))
 
 
-def _strike(**changes: Any) -> Any:
+def _strike(**changes: Any) -> Chart:
     given: dict[str, Any] = {
         "outline": SQUARE,
         "start_pose": START,
@@ -42,7 +45,7 @@ def _strike(**changes: Any) -> Any:
     return draw.planned_strike(**(given | changes))
 
 
-def _animation(**changes: Any) -> Any:
+def _animation(**changes: Any) -> Chart:
     given: dict[str, Any] = {
         "outline": SQUARE,
         "start_pose": START,
@@ -54,65 +57,74 @@ def _animation(**changes: Any) -> Any:
     return draw.strike_animation(**(given | changes))
 
 
-def _named(figure: Any, name: str) -> list[Array]:
-    """Coordinates [n, 2] of the traces with this name, in the order they are drawn."""
-    return [np.column_stack([t.x, t.y]).astype(float) for t in figure.data if t.name == name]
+def _lines(figure: Chart) -> list[Line]:
+    return [mark for mark in figure.panels[0].marks if isinstance(mark, Line)]
 
 
-def _said(figure: Any) -> str:
-    (note,) = figure.layout.annotations
-    return str(note.text)
+def _xy(mark: Any) -> Array:
+    """Coordinates [n, 2] of a line."""
+    return np.column_stack([mark.x, mark.y]).astype(float)
+
+
+def _named(figure: Chart, name: str) -> Array:
+    """Coordinates [n, 2] of the one line with this name."""
+    (mark,) = figure.named(name)
+    return _xy(mark)
 
 
 def test_the_wanted_block_is_turned_and_moved() -> None:
     figure = _strike(wanted_pose=[0.5, -0.1, np.pi / 6])
-    (wanted,) = _named(figure, "wanted")
+    wanted = _named(figure, "wanted")
     c, s = np.cos(np.pi / 6), np.sin(np.pi / 6)
     corners = np.array([[c * x - s * y + 0.5, s * x + c * y - 0.1] for x, y in SQUARE])
-    np.testing.assert_allclose(wanted[:5], [*corners, corners[0]], **ROUNDED)
-    np.testing.assert_allclose(wanted[6:], [[0.5, -0.1], [0.5 + 0.02 * c, -0.1 + 0.02 * s]], **ROUNDED)  # along its x
-    (start,) = _named(figure, "start")
-    np.testing.assert_allclose(start[:4], SQUARE + START[:2], **ROUNDED)
-    assert [t.line.dash for t in figure.data if t.name == "wanted"] == ["dash"]
+    np.testing.assert_allclose(wanted[:5], [*corners, corners[0]], **EXACT)
+    np.testing.assert_allclose(wanted[6:], [[0.5, -0.1], [0.5 + 0.02 * c, -0.1 + 0.02 * s]], **EXACT)  # along its x
+    np.testing.assert_allclose(_named(figure, "start")[:4], SQUARE + START[:2], **EXACT)
+    (dashed,) = figure.named("wanted")
+    assert isinstance(dashed, Line)
+    assert dashed.dash
 
 
 def test_axes_are_equal_and_have_units() -> None:
     for figure in (_strike(), _animation()):
-        assert figure.layout.yaxis.scaleanchor == "x"
-        assert figure.layout.xaxis.title.text == "x in the world [m]"
-        assert figure.layout.yaxis.title.text == "y in the world [m]"
-        low, high = figure.layout.xaxis.range
-        assert low < 0.06
-        assert high > 0.54
+        (panel,) = figure.panels
+        assert panel.equal
+        assert panel.x_label == "x in the world [m]"
+        assert panel.y_label == "y in the world [m]"
+        x, _ = fitted(panel, 300, 200)
+        assert x.low < 0.06
+        assert x.high > 0.54
 
 
 def test_the_plan_leaves_ghosts_evenly_on_its_way() -> None:
-    ghosts, path, final = _named(_strike(), "planned")
-    centres = ghosts.reshape(-1, 2)[6::9]  # five corners, gap, mark of two, gap
+    _, ghosts, path, final, *_ = map(_xy, _lines(_strike()))
+    centres = np.vstack([ghosts, [[np.nan, np.nan]]])[6::9]  # five corners, gap, mark of two, gap
     assert len(centres) == 5
     gaps = np.diff([START[0], *centres[:, 0], PLANNED[-1, 0]])
     np.testing.assert_allclose(gaps, 0.4 / 6, atol=0.01)  # in distance: in time, they would crowd at the end
-    np.testing.assert_allclose(path[[0, -1]], [START[:2], PLANNED[-1, :2]], **ROUNDED)
-    np.testing.assert_allclose(final[6], PLANNED[-1, :2], **ROUNDED)
-    assert len(_named(_strike(planned=PLANNED[-1:]), "planned")[0]) == 0  # no way, no ghosts
+    np.testing.assert_allclose(path[[0, -1]], [START[:2], PLANNED[-1, :2]], **EXACT)
+    np.testing.assert_allclose(final[6], PLANNED[-1, :2], **EXACT)
+    assert len(_xy(_lines(_strike(planned=PLANNED[-1:]))[1])) == 0  # no way, no ghosts
 
 
 def test_the_arrow_ends_where_the_striker_touches() -> None:
     figure = _strike(striker_velocity_world=[0.3, -0.4])
-    (arrow,) = _named(figure, "strike, 0.50 m/s")
-    np.testing.assert_allclose(arrow[1], CONTACT, **ROUNDED)
-    np.testing.assert_allclose(arrow[1] - arrow[0], 0.08 * np.array([0.6, -0.8]), atol=1e-5)
+    (arrow,) = figure.named("strike, 0.50 m/s")
+    assert isinstance(arrow, Arrows)
+    (start,), (end,) = np.asarray(arrow.start), np.asarray(arrow.end)
+    np.testing.assert_allclose(end, CONTACT, **EXACT)
+    np.testing.assert_allclose(end - start, 0.08 * np.array([0.6, -0.8]), **EXACT)
 
 
 def test_the_error_is_that_of_the_last_pose() -> None:
     figure = _strike()
     degrees = np.degrees(0.1)
-    assert f"Executed: position error 5.0 mm, yaw error +{degrees:.1f}°" in _said(figure)  # 3 and 4 mm
-    assert "Planned: position error 0.0 mm, yaw error +0.0°" in _said(figure)
+    assert f"Executed: position error 5.0 mm, yaw error +{degrees:.1f}°" in figure.words  # 3 and 4 mm
+    assert "Planned: position error 0.0 mm, yaw error +0.0°" in figure.words
     last = _strike(outcomes=[[[0.503, 0.304, 1.1]]])
-    assert _said(last) == _said(figure)
-    assert _said(_animation()) == _said(figure)
-    assert "Not executed yet" in _said(_strike(outcomes=[]))
+    assert last.words == figure.words
+    assert _animation().words == figure.words
+    assert "Not executed yet" in _strike(outcomes=[]).words
 
 
 @pytest.mark.parametrize(
@@ -120,7 +132,7 @@ def test_the_error_is_that_of_the_last_pose() -> None:
 )
 def test_the_yaw_error_goes_the_short_way(wanted: float, came: float, said: str) -> None:
     ends = [np.array([[0.5, 0.3, np.radians(came)]])]
-    text = _said(_strike(wanted_pose=[0.5, 0.3, np.radians(wanted)], outcomes=ends))
+    text = _strike(wanted_pose=[0.5, 0.3, np.radians(wanted)], outcomes=ends).words
     assert f"Executed: position error 0.0 mm, yaw error {said}°" in text
 
 
@@ -129,68 +141,79 @@ def test_repeats_have_means_and_names() -> None:
     off = np.array([[0.002, 0, np.radians(2)], [0, -0.004, np.radians(-4)]])
     ends = [_slide(wanted + off[0]), (wanted + off[1])[None]]
     figure = _strike(outcomes=ends, names=["a.csv", "b.csv"])
-    assert "Executed 2 times, mean (largest) error: position 3.0 mm (4.0), yaw 3.0° (4.0)" in _said(figure)
-    points = next(t for t in figure.data if t.mode == "markers")
-    assert points.text == (
-        "a.csv<br>position error 2.0 mm, yaw error +2.0°",
-        "b.csv<br>position error 4.0 mm, yaw error -4.0°",
-    )
-    assert [t.showlegend for t in figure.data if t.name == "executed, 2 times"] == [False, True, False]
+    assert "Executed 2 times, mean (largest) error: position 3.0 mm (4.0), yaw 3.0° (4.0)" in figure.words
+    (points,) = (mark for mark in figure.marks() if isinstance(mark, Points))
+    assert list(points.labels) == [
+        "a.csv: position error 2.0 mm, yaw error +2.0°",
+        "b.csv: position error 4.0 mm, yaw error -4.0°",
+    ]
+    assert [mark.name for mark in figure.legend()] == [
+        "start",
+        "planned",
+        "executed, 2 times",
+        "wanted",
+        "strike, 0.60 m/s",
+    ]
+    assert {row[0] for row in figure.data.rows} == {"start", "wanted", "planned", "a.csv", "b.csv"}
+    assert [row[1:] for row in figure.data.rows if row[0] == "b.csv"] == [tuple(map(float, wanted + off[1]))]
 
 
 def test_an_outcome_that_was_lost_does_not_count() -> None:
     lost = PLANNED.copy()
     lost[50:] = np.nan
     figure = _strike(outcomes=[PLANNED + np.array([0.001, 0, 0]), lost])
-    assert "mean (largest) error: position 1.0 mm (1.0)" in _said(figure)
-    assert "1 of 2 without a final pose" in _said(figure)
-    assert "Executed: final pose unknown" in _said(_strike(outcomes=[lost]))
-    assert np.isfinite(figure.layout.xaxis.range).all()
+    assert "mean (largest) error: position 1.0 mm (1.0)" in figure.words
+    assert "1 of 2 without a final pose" in figure.words
+    assert "Executed: final pose unknown" in _strike(outcomes=[lost]).words
+    x, _ = fitted(figure.panels[0], 300, 200)
+    assert np.isfinite([x.low, x.high]).all()
 
 
 @pytest.mark.parametrize(("count", "frames"), [(1, 1), (2, 2), (40, 40), (41, 40), (1000, 40)])
 def test_frames_are_few_and_include_both_ends(count: int, frames: int) -> None:
     motion = _slide(PLANNED[-1], count) if count > 1 else PLANNED[-1:]
     figure = _animation(time=np.arange(count) / 1000, planned=motion, executed=motion)
-    assert len(figure.frames) == frames
-    (slider,) = figure.layout.sliders
-    assert [step.args[0][0] for step in slider.steps] == [frame.name for frame in figure.frames]
-    assert (slider.steps[0].label, slider.steps[-1].label) == ("0.000", f"{(count - 1) / 1000:.3f}")
-    for frame, row in ((figure.frames[0], motion[0]), (figure.frames[-1], motion[-1])):
-        np.testing.assert_allclose([frame.data[0].x[6], frame.data[0].y[6]], row[:2], **ROUNDED)
+    assert len(figure.clock) == frames
+    assert (figure.clock[0], figure.clock[-1]) == (0.0, (count - 1) / 1000)
+    for body in figure.panels[0].moving:
+        assert len(body.poses) == frames
+    planned = figure.panels[0].moving[0]
+    np.testing.assert_allclose(planned.poses[[0, -1]], motion[[0, -1]], **EXACT)
 
 
 def test_frames_are_even_in_time() -> None:
     bursts = np.concatenate([np.linspace(0.0, 0.01, 500), np.linspace(0.02, 1.0, 99)])
     motion = np.column_stack([bursts, bursts, bursts])
     figure = _animation(time=bursts, planned=motion, executed=motion)
-    labels = [float(step.label) for step in figure.layout.sliders[0].steps]
-    np.testing.assert_allclose(labels, np.linspace(0, 1, 40), atol=0.006)
+    np.testing.assert_allclose(figure.clock, np.linspace(0, 1, 40), atol=0.006)
 
 
-def test_frames_move_the_blocks_and_the_striker_and_nothing_else() -> None:
+def test_the_blocks_and_the_striker_move_and_the_wanted_pose_lies_over_them() -> None:
     striker = PLANNED[:, :2] - 0.05
     figure = _animation(striker=striker)
-    moved = [figure.data[i] for i in figure.frames[0].traces]
-    assert [t.name for t in moved] == ["planned", "executed", "striker"]
-    for shown, last in zip(moved, figure.frames[-1].data, strict=True):  # until it plays, the end is shown
-        np.testing.assert_array_equal([shown.x, shown.y], [last.x, last.y])
-    assert figure.layout.sliders[0].active == len(figure.frames) - 1
-    assert figure.frames[0].data[2].x == pytest.approx((0.05,))
-    assert len(_animation().frames[0].data) == 2
+    bodies = figure.panels[0].moving
+    assert [body.mark.name for body in bodies] == ["planned", "executed", "striker", "wanted"]
+    np.testing.assert_allclose(bodies[2].poses[0], [0.05, 0.15, 0.0], **EXACT)
+    np.testing.assert_allclose(bodies[3].poses, np.tile(PLANNED[-1], (40, 1)), **EXACT)  # it stays where it is
+    assert len(_animation().panels[0].moving) == 3
+    assert figure.data.columns[-2:] == ("striker x [m]", "striker y [m]")
+    np.testing.assert_allclose(figure.data.rows[0], [0.0, *PLANNED[0], *PLANNED[0], 0.05, 0.15], **EXACT)
 
 
 def test_frames_survive_the_page(tmp_path: Path) -> None:
     lost = PLANNED.copy()
     lost[80:] = np.nan
-    animation = _animation(executed=lost)
-    text = write_report(tmp_path / "r.html", [Figure("A", animation)], title="R").read_text(encoding="utf-8")
-    after = text[text.index("Plotly.addFrames('figure-1', ") + len("Plotly.addFrames('figure-1', ") :]
-    frames, _ = json.JSONDecoder(parse_constant=pytest.fail).raw_decode(after)  # NaN is no JSON
-    assert len(frames) == 40
-    np.testing.assert_allclose(frames[0]["data"][0]["x"][:4], START[0] + SQUARE[:, 0], **ROUNDED)
-    assert frames[-1]["data"][1]["x"][0] is None
-    assert len(animation.to_json()) < 60_000
+    text = write_report(tmp_path / "r.html", [Figure("A", _animation(executed=lost), "b")], title="R").read_text(
+        "utf-8"
+    )
+    poses = [json.loads(p, parse_constant=pytest.fail) for p in re.findall(r'data-poses="([^"]+)"', text)]  # no NaN
+    assert [len(p) for p in poses] == [40, 40, 40]
+    assert poses[1][-1] is None
+    assert None not in poses[0]
+    (times,) = re.findall(r'data-times="([^"]+)"', text)
+    assert len(json.loads(times)) == 40
+    assert text.count("<script>") == 1
+    assert len(text) < 60_000
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Tables of results in README.md and docs/benchmarks.md, between markers `<!-- bench:NAME:start -->` and `:end`.
 
 `python -m carom.bench.pages` (or `make docs`) writes them from `benchmarks/results/`; `--check` only says which differ.
-The block `summary` is the README's one table; every other block is called like its results file.
+The block `summary` is the README's one table, `methods` says what each method is; every other block is called like its
+results file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from carom.bench.results import FOLDER, read
 from carom.bench.summary import summary
 from carom.bench.tables import markdown_table
+from carom.compare import ABLATIONS, METHODS
 from carom.core.artefacts import write_text
 from carom.core.errors import CaromError
 
@@ -27,6 +29,8 @@ def block(name: str, folder: Path) -> str:
     """What stands between the markers of this name."""
     if name == "summary":
         return summary(folder)
+    if name == "methods":
+        return _methods()
     path = folder / f"{name}.json"
     if not path.is_file():
         return MISSING + "\n"
@@ -36,6 +40,12 @@ def block(name: str, folder: Path) -> str:
     lines = [markdown_table(results), *(f"{note}\n" for note in results.notes)]
     lines.append(f"`{results.command}`: {_duration(results.seconds)} on {machine}; {software}.\n")
     return "\n".join(lines)
+
+
+def _methods() -> str:
+    """What each method of `carom evaluate` is."""
+    rows = [f"| `{name}` | {method.words} |" for name, method in {**METHODS, **ABLATIONS}.items()]
+    return "\n".join(["| method | what it is |", "|---|---|", *rows, ""])
 
 
 def _duration(seconds: float) -> str:

@@ -111,39 +111,51 @@ def _one_teacher(teacher: str) -> Callable[[Lesson], ImpactModel]:
     return fit
 
 
-METHODS: Mapping[str, Callable[[Lesson], ImpactModel]] = {
-    "mujoco-default": _mujoco_default,
-    "mujoco-grid": _in_mujoco(search.grid),
-    "mujoco-cma": _in_mujoco(search.cma),
-    "mjx": _mjx,
-    "scratch": lambda lesson: Scratch(lesson.scene, lesson.train, seed=lesson.seed),
-    "mean": lambda lesson: Mean(lesson.scene, lesson.train),
-    "ridge": lambda lesson: Ridge(lesson.scene, lesson.train, seed=lesson.seed),
-    "gp": lambda lesson: Process(lesson.scene, lesson.train, seed=lesson.seed),
-    "rigid": lambda lesson: Rigid(lesson.scene, lesson.train, seed=lesson.seed),
-    "clash-paper": _clash_paper,
-    "carom": _carom,
+@dataclass(frozen=True)
+class Method:
+    """One way to learn from a few strikes, and what it is in a line: tables, reports and docs say it in these words."""
+
+    words: str
+    learn: Callable[[Lesson], ImpactModel]
+
+
+METHODS: Mapping[str, Method] = {
+    "mujoco-default": Method("MuJoCo with its default contact; nothing is learned", _mujoco_default),
+    "mujoco-grid": Method("MuJoCo, its contact parameters found by a grid search", _in_mujoco(search.grid)),
+    "mujoco-cma": Method("MuJoCo, its contact parameters found by an evolution strategy", _in_mujoco(search.cma)),
+    "mjx": Method("MuJoCo in JAX, its parameters found by gradients through the simulation", _mjx),
+    "scratch": Method(
+        "a neural network that knows only the recorded strikes",
+        lambda lesson: Scratch(lesson.scene, lesson.train, seed=lesson.seed),
+    ),
+    "mean": Method(
+        "the mean of the recorded outcomes, scaled by the approach speed",
+        lambda lesson: Mean(lesson.scene, lesson.train),
+    ),
+    "ridge": Method(
+        "a straight line through the recorded outcomes",
+        lambda lesson: Ridge(lesson.scene, lesson.train, seed=lesson.seed),
+    ),
+    "gp": Method(
+        "a smooth function of the recorded strikes alone (Gaussian process)",
+        lambda lesson: Process(lesson.scene, lesson.train, seed=lesson.seed),
+    ),
+    "rigid": Method(
+        "the textbook's rigid impact, its restitution and friction fitted",
+        lambda lesson: Rigid(lesson.scene, lesson.train, seed=lesson.seed),
+    ),
+    "clash-paper": Method("CLASH's recipe: a network trained in simulation, fine-tuned on the strikes", _clash_paper),
+    "carom": Method("Carom: simulated impacts, corrected with the recorded strikes", _carom),
 }
 #: The trivial predictor, the simplest statistics and the simplest physics: cheap enough for every comparison.
 SIMPLE = ("mean", "ridge", "gp", "rigid")
 #: Carom's correction with one teacher only: what the second teacher is worth.
-ABLATIONS: Mapping[str, Callable[[Lesson], ImpactModel]] = {
-    "carom-mujoco-only": _one_teacher("mujoco"),
-    "carom-analytic-only": _one_teacher("compliant"),
+ABLATIONS: Mapping[str, Method] = {
+    "carom-mujoco-only": Method("Carom, taught by MuJoCo's impacts only", _one_teacher("mujoco")),
+    "carom-analytic-only": Method("Carom, taught by an analytic compliant impact only", _one_teacher("compliant")),
 }
-#: what each method is, in a few plain words, for whoever reads a table of them
-ABOUT: Mapping[str, str] = {
-    "mujoco-default": "MuJoCo with its own default contact; learns nothing",
-    "mujoco-grid": "MuJoCo, contact parameters searched on a grid",
-    "mujoco-cma": "MuJoCo, contact parameters searched by CMA-ES",
-    "mjx": "MuJoCo on JAX, contact parameters found by gradients",
-    "scratch": "a network trained on these strikes alone, without physics",
-    "mean": "the mean outcome of the strikes, as shares of the approach speed",
-    "ridge": "linear regression on the strikes",
-    "gp": "a Gaussian process on the strikes",
-    "rigid": "a rigid impact with friction and restitution fitted to the strikes",
-    "clash-paper": "CLASH as published: a network distilled from MuJoCo, fine-tuned on the strikes",
-    "carom": "Carom's default: several explanations, each corrected by the strikes and weighed",
-    "carom-mujoco-only": "Carom with MuJoCo as its only base model",
-    "carom-analytic-only": "Carom with the analytic contact as its only base model",
-}
+
+
+def method_words(name: str) -> str:
+    """What a method is, in a line."""
+    return {**METHODS, **ABLATIONS}[name].words

@@ -42,7 +42,7 @@ def compare(
         progress("methods", number, len(chosen))
         start = perf_counter()
         try:
-            prediction = available[name](lesson).predict(test.strikes)
+            prediction = available[name].learn(lesson).predict(test.strikes)
         except (CaromError, ImportError) as reason:
             nothing = {m: float("nan") for m in ("accuracy@0.1", "accuracy@0.05", "median-relative-error")}
             scores.append(Score(name, nothing, {}, 0.0, np.full(len(test), np.nan), None, str(reason)))

@@ -12,6 +12,8 @@ from carom.learn.impact.base_files import HEADER
 from carom.learn.impact.distill import DistillOptions
 from carom.scenes.strike import StrikeScene
 
+BASE = "base"  #: folder, beside results, of base models that were made for them
+
 
 @dataclass(frozen=True)
 class BaseOptions:
@@ -30,7 +32,7 @@ def make_bases(
     scene: StrikeScene, out: Path, samples: int, seed: int, threads: int, progress: Progress, steps: int | None = None
 ) -> tuple[BaseModel, ...]:
     """Base models of both teachers for a scene, made in `out/base` unless they are there already."""
-    folder = out / "base"
+    folder = out / BASE
     if there := _already(folder, scene):
         return there
     training = DistillOptions(steps=steps)
@@ -43,7 +45,7 @@ def paper_base(scene: StrikeScene, out: Path, samples: int, seed: int, threads: 
     folder = out / "paper"
     if there := _already(folder, scene):
         return there[0]
-    data = out / "base" / "data" / "mujoco"
+    data = out / BASE / "data" / "mujoco"
     if data.is_dir():
         (folder / "data").mkdir(parents=True, exist_ok=True)
         if not (folder / "data" / "mujoco").exists():

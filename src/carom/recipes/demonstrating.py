@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
-from carom.hybrid import make_hybrid
-from carom.plan import plan_strike, strike_space
+from carom.hybrid.model import HybridModel
+from carom.plan import StrikeSpace, plan_strike, strike_space
 from carom.reality import StandIn, sample_commands, standin
-from carom.recipes.bases import BaseOptions
+from carom.recipes.adapting import adapt
+from carom.recipes.bases import BASE, BaseOptions
 from carom.recipes.evaluating import CompareOptions, EvaluateResult, Exam, Page, exam_of, take
+from carom.recipes.next_steps import after_demo
 from carom.recipes.plan_page import plan_figures
 from carom.recordings import read
 from carom.report import Section, Text
+from carom.state import Array
 
 SETTING, SHAPE = "nylon-low", "semi-cylinder"
 TRAIN, TEST = 10, 60  #: strikes
 SAMPLES, STEPS = 12_288, 1500  #: simulated impacts per teacher, training steps: a tenth of the usual
-STUDENT_STEPS = 1500
 WANTED = (0.35, 0.4, 0.7)  #: a strike (place, deflection, speed, in their ranges) whose end is the pose asked for
 EXECUTIONS = 5
+MODEL = "model"  #: folder of the corrected model that the demo leaves
+METHODS: Sequence[str] | None = None  #: that are compared; None: all
 SPEED = (0.2, 0.8)  #: [m/s] as the recorded strikes had
 
 
 def demo(out: str | Path = "out/demo", *, seed: int = 0, progress: Progress = silent) -> EvaluateResult:
-    """Strike a stand-in ten times, distil, identify, correct, predict sixty more strikes, plan one and carry it out."""
+    """Strike a stand-in ten times, distil, identify, correct, predict sixty more strikes, plan one and carry it out.
+
+    The corrected model stays in `out/model`, for `plan`, `predict` and `train`.
+    """
     place = Path(out)
     reality = standin(SETTING, SHAPE, seed=seed)
     rng = np.random.default_rng(seed)
@@ -49,42 +59,46 @@ def demo(out: str | Path = "out/demo", *, seed: int = 0, progress: Progress = si
         threads=0,
         progress=progress,
     )
+    made = adapt(place / BASE, folders["train"], place / MODEL, seed=seed, progress=progress)
+    if made.hybrid is None:
+        raise CaromError(f"{folders['train']}: no strike of the stand-in slides; delete {place} and start anew")
+    space = strike_space(made.hybrid.scene, np.zeros(3), speed=SPEED)
+    wanted = reality.truth(space.commands(np.array([WANTED])), seed=seed, scatter=False).rest[0]
+    steps = after_demo(place, place / MODEL, wanted)
     page = Page(
         "Carom demo",
         f"The reality here is a **stand-in** ({SETTING}, {SHAPE}): rigid impact with friction and speed-dependent "
         "restitution, a mass off centre, a compliant striker, scatter, and a simulated motion capture. It is not "
         "MuJoCo, and it is not a laboratory either.",
-        more=partial(_planned, reality, place, seed, progress),
+        more=partial(_planned, made.hybrid, space, wanted, reality, place, seed, progress),
+        steps=steps,
     )
     title = "demo: ten strikes of a stand-in reality to learn from"
-    return take(exam, place, title=title, page=page, progress=progress)
+    result = take(exam, place, title=title, page=page, methods=METHODS, progress=progress)
+    return replace(result, model=place / MODEL)
 
 
-def _planned(reality: StandIn, out: Path, seed: int, progress: Progress, exam: Exam) -> list[Section]:
+def _planned(
+    hybrid: HybridModel,
+    space: StrikeSpace,
+    wanted: Array,
+    reality: StandIn,
+    out: Path,
+    seed: int,
+    progress: Progress,
+    exam: Exam,
+) -> list[Section]:
     """A strike planned in the hybrid simulator, carried out five times on the stand-in, and pictured."""
-    progress("plan a strike", 0, 3)
-    lesson = exam.lesson
-    hybrid = make_hybrid(
-        lesson.bases,
-        lesson.train,
-        exam.recordings,
-        fixed=lesson.fixed,
-        slides=lesson.slides,
-        seed=seed,
-        steps=STUDENT_STEPS,
-    )
     simulator = hybrid.simulator("hybrid")
-    space = strike_space(hybrid.scene, np.zeros(3), speed=SPEED)
-    progress("plan a strike", 1, 3)
-    wanted = reality.truth(space.commands(np.array([WANTED])), seed=seed, scatter=False).rest[0]
+    progress("plan a strike", 0, 2)
     plan = plan_strike(simulator, space, wanted, method="cma", seed=seed)
-    progress("plan a strike", 2, 3)
+    progress("plan a strike", 1, 2)
     executed = []
     for number in range(EXECUTIONS):
         folder = out / "executed" / f"{number}"
         shutil.rmtree(folder, ignore_errors=True)
         executed.append(read(reality.execute(plan.commands, folder, seed=seed + 100 + number)))
-    progress("plan a strike", 3, 3)
+    progress("plan a strike", 2, 2)
     told = (
         f"The hybrid simulator (learned impact, then sliding with friction {hybrid.sliding.friction:.3f} on a pressure "
         f"patch) was asked for the strike that brings the block to x {wanted[0]:.3f} m, y {wanted[1]:.3f} m, yaw "

@@ -10,16 +10,17 @@ from typing import Any, final
 
 import numpy as np
 
-from carom.compare import ABLATIONS, ABOUT, METHODS, Lesson, Score, compare
+from carom.compare import ABLATIONS, METHODS, Lesson, Score, compare, method_words
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
 from carom.learn import adapt
-from carom.recipes.bases import BaseOptions, make_bases, paper_base
+from carom.recipes.bases import BASE, BaseOptions, make_bases, paper_base
 from carom.recipes.evaluation_page import evaluation_sections
-from carom.recipes.result import PrintedTable, Result, command
+from carom.recipes.next_steps import after_evaluation, commands_of, reached_pose
+from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import base_for, by_gradient, held_by, slides_of, usable_impacts
 from carom.recordings import Recordings, check_scene, read, scene_of
-from carom.report import Section, write_report
+from carom.report import Next, Section, Step, write_report
 from carom.state import Impacts
 
 FEWEST = 3  #: strikes to learn from
@@ -66,27 +67,28 @@ class EvaluateResult(Result):
     scores: tuple[Score, ...]
     report: Path
     title: str
-    folder: Path | None = None  #: of the recordings to learn from
+    steps: tuple[Step, ...] = ()  #: what to do next
+    model: Path | None = None  #: corrected model that was kept, by the demo
 
     def to_dict(self) -> dict[str, Any]:
         rows = [
             {"method": s.method, **s.metrics, **s.coverage, "seconds": s.seconds, "note": s.note} for s in self.scores
         ]
-        return {"train": len(self.train), "test": len(self.test), "rows": rows, "report": str(self.report)}
+        kept = {} if self.model is None else {"model": str(self.model)}
+        return {"train": len(self.train), "test": len(self.test), "rows": rows, "report": str(self.report), **kept}
 
     def tables(self) -> Sequence[PrintedTable]:
         rows = [[s.method, *s.metrics.values(), s.coverage.get("coverage@0.9"), s.seconds, s.note] for s in self.scores]
         last = None if any(s.note for s in self.scores) else -1  # no empty column of notes
-        methods = [f"{s.method}: {ABOUT[s.method]}" for s in self.scores]
+        methods = [f"{s.method}: {method_words(s.method)}" for s in self.scores]
         return (PrintedTable(self.title, COLUMNS[:last], [row[:last] for row in rows], (*FIGURES, *methods)),)
 
     def notes(self) -> Sequence[str]:
-        return (f"report: {self.report}",)
+        kept = () if self.model is None else (f"model: {self.model}",)
+        return (f"report: {self.report}", *kept)
 
     def next_commands(self) -> Sequence[str]:
-        if self.folder is None:
-            return ()
-        return (command("adapt", self.folder, "--out", f"models/{self.folder.resolve().name}"),)
+        return commands_of(self.steps)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class Exam:
     lesson: Lesson
     test: Impacts
     recordings: Recordings  #: that the lesson was taken from
+    asked: Path  #: folder of the test strikes
+    base: Path | None  #: folder of base models; None: those of the package
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class Page:
     title: str = "Impact models side by side"
     note: str = ""
     more: Callable[[Exam], Sequence[Section]] | None = None  #: further sections, after the table of methods
+    steps: Sequence[Step] | None = None  #: what to do next; None: what follows from the scores
 
 
 def evaluate(
@@ -151,7 +156,9 @@ def exam_of(
     scene = scene_of(learned_from)
     check_scene(scene, asked)
     lesson_impacts, test_impacts = _split(learned_from, asked, comparison)
+    folder = bases.model
     if bases.samples is not None:
+        folder = out / BASE
         own = make_bases(scene, out, bases.samples, seed, threads, progress, bases.steps)
     else:
         own = base_for(bases.model, learned_from)
@@ -160,7 +167,7 @@ def exam_of(
         paper = paper_base(scene, out, bases.samples or PAPER_SAMPLES, seed, threads, progress)
     slides = slides_of(learned_from)
     lesson = Lesson(scene, lesson_impacts, own, paper, held_by(slides), seed, slides)
-    return Exam(lesson, test_impacts, learned_from)
+    return Exam(lesson, test_impacts, learned_from, test, folder)
 
 
 def take(
@@ -176,13 +183,18 @@ def take(
     found = by_gradient(base, lesson.train, fixed=lesson.fixed, seed=lesson.seed)
     progress("report: parameters and figures", 1, 2)
     first, rest = evaluation_sections(lesson, test, scores, adapted, found, note=page.note)
+    more = page.more(exam) if page.more else ()
+    steps = page.steps
+    if steps is None:
+        reached = reached_pose(exam.recordings, lesson.train)
+        steps = after_evaluation(scores, exam.recordings.path, exam.asked, exam.base, reached)
     path = write_report(
         out / "report.html",
-        [*first, *(page.more(exam) if page.more else ()), *rest],
+        [*first, *more, *rest, Next(tuple(steps))],
         title=page.title,
         subtitle=f"{len(lesson.train)} strikes to learn from, {len(test)} to predict",
     )
-    return EvaluateResult(lesson.train, test, scores, path, title, exam.recordings.path)
+    return EvaluateResult(lesson.train, test, scores, path, title, tuple(steps))
 
 
 def _split(learned_from: Recordings, asked: Recordings, options: CompareOptions) -> tuple[Impacts, Impacts]:

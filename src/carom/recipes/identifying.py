@@ -16,8 +16,9 @@ from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.recipes.checking import findings_of
+from carom.recipes.next_steps import after_identifying_bodies, after_identifying_strikes, commands_of
 from carom.recipes.result import PrintedTable, Result, command
-from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
+from carom.recipes.strikes import base_for, by_gradient, held_by, outcomes_with, slide_facts, slides_of, usable_impacts
 from carom.recipes.tosses import (
     Calibrated,
     FreeOptions,
@@ -30,8 +31,11 @@ from carom.recipes.tosses import (
 )
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import Kind, kind_of
+from carom.report import Step
+from carom.report.identified_strikes import strikes_page
 
 METHODS = ("gradient", "grid", "cma", "mjx")
+Written = tuple[tuple[Path, ...], tuple[Step, ...]]  #: files, and what to do next
 CANDIDATES = 250  #: tried on every strike by a search
 
 #: what the printed table calls the facts of slides
@@ -75,17 +79,12 @@ class IdentifyResult(Result):
     skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing of what is looked for
     findings: tuple[str, ...] = ()  #: what `check` warns of in the recordings
     recordings: Path | None = None
+    steps: tuple[Step, ...] = ()  #: what to do next with the files that were written
 
     def next_commands(self) -> Sequence[str]:
-        if self.recordings is None:
-            return ()
-        name = self.recordings.resolve().name
-        if self.kind == "strikes":
-            return (command("adapt", self.recordings, "--out", f"models/{name}"),)
-        params = [path for path in self.files if path.name == "parameters.yaml"]
-        if not params:
-            return (command("identify", self.recordings, "--out", f"calibrated/{name}"),)
-        return (command("scale", self.recordings, "--params", params[0], "--count", 3000, "--out", f"data/{name}"),)
+        if self.steps or self.recordings is None:
+            return commands_of(self.steps)
+        return (command("identify", self.recordings, "--out", f"calibrated/{self.recordings.resolve().name}"),)
 
     def to_dict(self) -> dict[str, Any] | list[dict[str, Any]]:
         found = [group.identification.to_dict() for group in self.groups]
@@ -130,7 +129,8 @@ def identify(
 
     Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
     `strikes` and `bodies` are options of the one and of the other; those of the wrong kind are refused. With `out`,
-    `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
+    `parameters.yaml` and a report are written there; for free bodies also a calibrated MJCF. A name that ends like a
+    file's (`x.yaml`) is that of the parameters' file, and there is no report then.
     """
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
         found = _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
@@ -154,8 +154,9 @@ def _identify(
         found, skipped = identify_free(
             folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
         )
-        files = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
-        return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(folder.path))
+        files, steps = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
+        groups, findings = tuple(_group(c) for c in found), findings_of(folder.path)
+        return IdentifyResult(kind, groups, files, skipped, findings, steps=steps)
     if bodies is not None:
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
@@ -163,9 +164,9 @@ def _identify(
     identification, slides = identify_strikes(
         folder, method, options=strikes, seed=seed, threads=threads, progress=progress
     )
-    files = () if out is None else (identification.write(Path(out), made_from={"recordings": folder.made_from()}),)
+    files, steps = _written_strikes(identification, slides, strikes, folder, out)
     group = Group(identification.scene, identification, slide_facts(slides))
-    return IdentifyResult(kind, (group,), files, findings=findings_of(folder.path))
+    return IdentifyResult(kind, (group,), files, findings=findings_of(folder.path), steps=steps)
 
 
 def identify_strikes(
@@ -203,21 +204,49 @@ def identify_strikes(
     return found, slides
 
 
+def _written_strikes(
+    found: Identification,
+    slides: SlideFriction | None,
+    options: StrikeOptions | None,
+    folder: Recordings,
+    out: str | Path | None,
+) -> Written:
+    """`parameters.yaml`, and in a folder also `report.html`."""
+    if out is None:
+        return (), ()
+    options, out = options or StrikeOptions(), Path(out)
+    parameters = found.write(out, made_from={"recordings": folder.made_from()})
+    impacts = usable_impacts(folder, settle=options.settle)
+    steps = after_identifying_strikes(found, folder.path, parameters, len(impacts))
+    if parameters == out:  # a file was asked for, not a folder
+        return (parameters,), steps
+    predicted = outcomes_with(found, folder, impacts, options.model)
+    page = strikes_page(out / "report.html", scene_of(folder), found, impacts, predicted, slides, steps)
+    return (parameters, page), steps
+
+
 def _group(calibrated: Calibrated) -> Group:
     names = calibrated.trained.names
     title = ", ".join(names[:2]) + (" ..." if len(names) > 2 else "")
     return Group(title, calibrated.identification, facts(calibrated), calibrated)
 
 
-def _written(
-    found: Sequence[Calibrated], out: str | Path | None, recordings: Recordings, *, apart: bool
-) -> tuple[Path, ...]:
-    """Files of every group, in a folder of its own if they are to be `apart`."""
+def _written(found: Sequence[Calibrated], out: str | Path | None, recordings: Recordings, *, apart: bool) -> Written:
+    """Files of every group, in a folder of its own if they are to be `apart`; what to do next with the first."""
     if out is None:
-        return ()
+        return (), ()
     files: list[Path] = []
+    first: tuple[Step, ...] = ()
     made_from = {"recordings": recordings.made_from()}
     for calibrated in found:
         own = Path(out) / Path(calibrated.trained.names[0]).stem if apart else Path(out)
-        files += write_calibrated(own, calibrated, made_from)
-    return tuple(files)
+        steps = after_identifying_bodies(
+            calibrated.identification,
+            recordings.path,
+            Path(out),
+            own=own if apart else None,
+            tested=calibrated.tested is not None,
+        )
+        files += write_calibrated(own, calibrated, made_from, steps)
+        first = first or steps
+    return tuple(files), first

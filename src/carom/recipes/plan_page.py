@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from carom.recordings import Recordings, resting_pose
 from carom.recordings.strikes import first_strike
 from carom.report import Figure, Section, Table, Text
 from carom.report import moving as motion
-from carom.state import Array, rotate
+from carom.report.pose_errors import statement
+from carom.state import Array, rotate, wrap_angle
 
 FRAMES = 81  #: instants of a pictured motion
+SAME = 1e-4  #: [m] within which two ends are the same
 
 
 def executed_motion(recordings: Recordings) -> tuple[Array, Array]:
@@ -48,8 +51,20 @@ def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings
     outcomes = [executed_motion(folder) for folder in executed]
     paths = [poses for _, poses in outcomes]
     still = motion.planned_strike(scene.outline.vertices, start, wanted, planned, paths, contact, velocity)
+    # a robust plan expects the mean over the model's draws; the way that is drawn is that of the model itself
+    ends = np.array([poses[-1] for poses in paths]).reshape(-1, 3)
+    still = replace(still, words=statement(wanted, plan.rest, ends))
+    mean = bool(np.linalg.norm(run.rest[0, :2] - plan.rest[:2]) > SAME)
+    unsure = " The error is a mean over what the model leaves open; the way drawn is that of its best guess."
     sections: list[Section] = [
-        Figure("A planned strike", still, f"Searched by {plan.method}: {plan.evaluations} simulated strikes.")
+        Figure(
+            "A planned strike",
+            still,
+            "Seen from above. Grey: where the block lies. Blue, dashed: where it is wanted. Orange: where the "
+            "simulator says that the strike brings it, and its way there. Dark: where it went when the strike was "
+            "carried out. The three should lie on each other at the end; the short line in a block shows how it is "
+            f"turned. Searched by {plan.method}: {plan.evaluations} simulated strikes.{unsure if mean else ''}",
+        )
     ]
     if outcomes:
         time, (clock, poses) = run.time[0, :last], outcomes[0]
@@ -61,7 +76,8 @@ def plan_figures(plan: Plan, simulator: Simulator, executed: Sequence[Recordings
                 motion.strike_animation(
                     scene.outline.vertices, start, wanted, time, planned, real, run.striker_pose[0, :last, :2]
                 ),
-                "Orange: the simulator. Dark: what was measured.",
+                "The strike over time; press Play, or move the slider. Orange: the simulator. Dark: what was "
+                "measured in the first execution. They should move together and end on the dashed block.",
             )
         )
     return sections
@@ -86,7 +102,7 @@ def plan_rows(plan: Plan) -> list[list[Any]]:
 
 
 def _pose(pose: Array) -> str:
-    yaw = f"yaw {pose[2]:.3f} rad" if np.isfinite(pose[2]) else "any yaw"
+    yaw = f"yaw {float(wrap_angle(pose[2])):.3f} rad" if np.isfinite(pose[2]) else "any yaw"
     return f"x {pose[0]:.4f} m, y {pose[1]:.4f} m, {yaw}"
 
 
@@ -101,7 +117,7 @@ def _spread(std: Array) -> str:
 
 def out_of_reach(plan: Plan) -> str:
     """In words, that no single strike was found, and what comes nearest."""
-    x, y, yaw = plan.rest
+    x, y, yaw = plan.rest[0], plan.rest[1], float(wrap_angle(plan.rest[2]))
     return (
         f"out of reach with one strike, as far as {plan.evaluations} tries can tell: the nearest pose is "
         f"{x:.4f} {y:.4f} {yaw:.3f} ({1e3 * plan.position_error:.0f} mm and {abs(plan.yaw_error):.2f} rad off)"
@@ -111,5 +127,10 @@ def out_of_reach(plan: Plan) -> str:
 def plan_summary(plan: Plan) -> list[Section]:
     """The numbers of a plan for its page, and whether its pose is out of reach."""
     rows = tuple((str(what), str(value)) for what, value in plan_rows(plan))
-    table = Table("The strike in numbers", ("what", "value"), rows)
+    note = (
+        "What to command, where the block is expected to end, and how sure that is. The expected error and the "
+        f"standard deviation should both be small against what you tolerate ({1e3 * plan.tolerance[0]:.0f} mm, "
+        f"{np.degrees(plan.tolerance[1]):.0f} degrees)."
+    )
+    table = Table("The strike in numbers", ("what", "value"), rows, note)
     return [table] if plan.reachable else [Text("Out of reach", (f"The wanted pose is {out_of_reach(plan)}.",)), table]

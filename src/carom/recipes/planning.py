@@ -18,9 +18,10 @@ from carom.hybrid.model import ENGINES, HybridModel, load_hybrid
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
 from carom.plan.export import strike_motion, write_motion
 from carom.plan.search import HORIZON, mean_and_spread
+from carom.recipes.next_steps import after_planning, commands_of
 from carom.recipes.plan_page import out_of_reach, plan_figures, plan_rows, plan_summary
-from carom.recipes.result import PrintedTable, Result, command
-from carom.report import write_report
+from carom.recipes.result import PrintedTable, Result
+from carom.report import Next, Step, write_report
 from carom.scenes.strike import StrikeScene
 from carom.state import Array
 
@@ -73,11 +74,10 @@ class PlanResult(Result):
     report: Path | None
     exported: tuple[Path, ...]
     export: Path | None  #: that was asked for
-    following: str = ""  #: the command that comes after this one
+    steps: tuple[Step, ...] = ()  #: what to do next
 
     def next_commands(self) -> Sequence[str]:
-        """Write the set-points; or see whether the strike, carried out and recorded, ended as predicted."""
-        return (self.following,) if self.following else ()
+        return commands_of(self.steps)
 
     def to_dict(self) -> dict[str, Any]:
         return self.plan.to_dict()
@@ -118,29 +118,28 @@ def plan(
     wanted = np.asarray(target, dtype=np.float64)
     found = search_strike(hybrid, simulator, space, wanted, search, seed=seed, threads=threads, progress=progress)
     report, exported = files.report, tuple[Path, ...]()
-    if report is not None:
-        pictures = [*plan_summary(found), *plan_figures(found, simulator)]
-        report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
     if files.export is not None and found.reachable:
         exported = export_plan(files.export, found, hybrid.scene, base=files.base)
-    following = command("predict", model, "NEW_RECORDINGS")
-    if files.export is None:
-        following = _with_export(Path(model), wanted, start, search, seed)
-    return PlanResult(found, simulator, report, exported, files.export, following)
+    steps = after_planning(found, Path(model), exported, _asked(search, start, seed))
+    if report is not None:
+        pictures = [*plan_summary(found), *plan_figures(found, simulator), Next(steps)]
+        report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
+    return PlanResult(found, simulator, report, exported, files.export, steps)
 
 
-def _with_export(model: Path, wanted: Array, start: Sequence[float], search: SearchOptions, seed: int) -> str:
-    """The command that plans this strike and writes set-points for a robot."""
-    words: list[object] = ["plan", model, "--target", *(wanted.tolist() if len(wanted) == 3 else [*wanted.tolist(), 0])]
-    words += ["--any-yaw"] if len(wanted) == 2 else []
-    words += ["--from", *start] if tuple(start) != ORIGIN else []
+def _asked(search: SearchOptions, start: Sequence[float], seed: int) -> tuple[object, ...]:
+    """The options of `carom plan`, besides model and target, that differ from their defaults."""
     usual = SearchOptions()
+    words: list[object] = [] if tuple(start) == ORIGIN else ["--from", *start]
     for name in ("simulator", "method", "budget"):
-        words += [f"--{name}", getattr(search, name)] if getattr(search, name) != getattr(usual, name) else []
-    words += [] if search.robust is None else ["--robust" if search.robust else "--no-robust"]
-    words += [] if search.speed is None else ["--speed", *search.speed]
-    words += [] if search.tolerance == usual.tolerance else ["--tolerance", *search.tolerance]
-    return command(*words, *(["--seed", seed] if seed else []), "--export", "out/strike")
+        if (value := getattr(search, name)) != getattr(usual, name):
+            words += [f"--{name}", value]
+    for name in ("speed", "tolerance"):
+        if (pair := getattr(search, name)) != getattr(usual, name):
+            words += [f"--{name}", *pair]
+    if search.robust is not None:
+        words.append("--robust" if search.robust else "--no-robust")
+    return (*words, *(("--seed", seed) if seed else ()))
 
 
 def search_strike(

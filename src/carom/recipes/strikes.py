@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from carom.compare.methods import InMjx, InMujoco
 from carom.core.errors import CaromError, RecordingError
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.identify.result import Identification
@@ -21,7 +22,7 @@ from carom.recordings import Recordings, check_scene, read, scene_of, strike_imp
 from carom.recordings.formats.header import HEADER_NAME
 from carom.scenes.load import load_scene
 from carom.scenes.strike import StrikeScene
-from carom.state import Impacts
+from carom.state import Array, Impacts
 
 
 def any_scene(what: str | Path) -> StrikeScene:
@@ -89,6 +90,17 @@ def base_for(model: Path | None, recordings: Recordings) -> tuple[BaseModel, ...
     bases = load_bases(model)
     check_scene(bases[0].scene, recordings)
     return bases
+
+
+def outcomes_with(found: Identification, recordings: Recordings, impacts: Impacts, model: Path | None = None) -> Array:
+    """Outcomes of recorded strikes [N, 3] with identified parameters, by that which they were identified with."""
+    if found.method.startswith("gradient"):
+        base = next(b for b in base_for(model, recordings) if b.teacher == found.teacher)
+        return base.predict(impacts.strikes, found.values(base.parameters))
+    scene = scene_of(recordings)
+    if found.method == "mjx":
+        return InMjx(scene, found).predict(impacts.strikes).post
+    return InMujoco(scene, found.values(scene.parameters("mujoco"))).predict(impacts.strikes).post
 
 
 def by_gradient(

@@ -21,6 +21,7 @@ from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, ide
 from carom.identify.tosses.search import METHODS, How
 from carom.identify.tosses.sides import SIDES
 from carom.recordings import Recordings
+from carom.report import Step
 from carom.scenes.free import timestep
 from carom.scenes.free_opened import opened_spec
 from carom.scenes.parameters import TABLE_II
@@ -157,8 +158,13 @@ def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None
     return every[np.sort(order[:fit])], every[np.sort(rest)] if len(rest) else None
 
 
-def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None) -> list[Path]:
-    """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder."""
+def write_calibrated(
+    out: Path, calibrated: Calibrated, made_from: Mapping[str, Any] | None = None, steps: Sequence[Step] = ()
+) -> list[Path]:
+    """`parameters.yaml`, `calibrated.xml` (opens in MuJoCo as it is) and `report.html` in a folder.
+
+    `steps` are what the report says to do next.
+    """
     from carom.report.identified import identified_page
 
     out.mkdir(parents=True, exist_ok=True)
@@ -170,8 +176,9 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
     atomically(xml, lambda file: file.write(text.encode()))
     shown = trained if calibrated.tested is None else calibrated.tested
     before = as_it_comes(shown)
-    after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
-    page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
+    # what is shown of unseen recordings is what is printed of them: the most representative simulation of each
+    after = replace(model, sides=None).simulate(shown) if calibrated.tested is None else model.predict(shown)
+    page = identified_page(out / "report.html", calibrated.identification, shown, after, before, steps)
     return [calibrated.identification.write(out, made_from=made_from), xml, page]
 
 

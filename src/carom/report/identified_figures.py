@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from carom.core.errors import CaromError
 from carom.identify.tosses.recorded import Motions, frame_errors, trajectory_errors
-from carom.report.style import GREY, INK, ORANGE, SOFT, styled
+from carom.report.chart import Bars, Cells, Chart, Data, Line, Mark, Matrix, Panel
+from carom.report.draw import HEIGHT
+from carom.report.style import GREY, INK, ORANGE
 from carom.state import Array, Motion
 
 SHOWN = 4  #: recordings whose motion is drawn, from the best to the worst
-NAMED = 24  #: recordings up to which bars carry their names
-#: label, colour and width of a line: what was measured is dark, what was predicted orange
-REAL, BEFORE, AFTER = ("real", INK, 2.6), ("before", GREY, 1.6), ("after", ORANGE, 1.8)
+#: label, colour, width and dash of a line: what was measured is dark, what was predicted orange
+REAL, BEFORE, AFTER = ("real", INK, 2.4, ""), ("before", GREY, 1.6, ""), ("after", ORANGE, 1.8, "6 3")
 PLACES = {1: ("the only one",), 2: ("best", "worst"), 3: ("best", "median", "worst")}
 
 
@@ -28,105 +26,83 @@ def errors_of(motions: Motions, motion: Motion) -> tuple[Array, Array]:
     return 100 * position[0], np.degrees(angle[0])
 
 
-def error_pairs(motions: Motions, after: Motion, before: Motion) -> Any:
+def error_pairs(motions: Motions, after: Motion, before: Motion) -> Chart:
     """Position and rotation error of every recording, before and after, with the means: Fig. 4 of the paper."""
     measured = bool(np.isfinite(motions.quaternion).any())
-    figure = make_subplots(rows=2 if measured else 1, cols=1, shared_xaxes=True, vertical_spacing=0.08)
     old, new = errors_of(motions, before), errors_of(motions, after)
     order = np.argsort(new[0] / 100 + np.radians(new[1]), kind="stable")
     names = [Path(motions.names[i]).stem for i in order]
-    titles = ("position error [% of width]", "rotation error [deg]")
-    for row, title in enumerate(titles[: 2 if measured else 1], start=1):
-        for (label, colour, _), values in ((BEFORE, old[row - 1]), (AFTER, new[row - 1])):
-            figure.add_bar(
-                x=names,
-                y=values[order],
-                name=label,
-                legendgroup=label,
-                showlegend=row == 1,
-                row=row,
-                col=1,
-                marker={"color": colour},
-                hovertemplate=f"%{{x}}, {label}: %{{y:.3g}}<extra></extra>",
-            )
-            mean = float(values.mean())
-            figure.add_hline(y=mean, line={"color": colour, "width": 1.6, "dash": "dot"}, row=row, col=1)
-            figure.add_annotation(
-                x=1,
-                xref="x domain" if row == 1 else f"x{row} domain",
-                y=mean,
-                yref="y" if row == 1 else f"y{row}",
-                text=f"mean {mean:.3g}",
-                showarrow=False,
-                xanchor="left",
-                xshift=6,
-                font={"size": 12, "color": SOFT},
-            )
-        figure.update_yaxes(title_text=title, rangemode="tozero", row=row, col=1)
-    styled(figure, 560 if measured else 330, barmode="group", margin={"l": 70, "r": 95, "t": 40, "b": 60})
-    figure.update_xaxes(type="category", showticklabels=False, showgrid=False, ticks="")
-    rows = 2 if measured else 1
-    return figure.update_xaxes(title_text="recording", showticklabels=len(names) <= NAMED, row=rows, col=1)
+    place = np.arange(1.0, len(names) + 1)
+    units = (("position error", "% of width"), ("rotation error", "degrees"))[: 2 if measured else 1]
+    panels = []
+    for i, (what, unit) in enumerate(units):
+        marks: list[Mark] = []
+        for side, (label, colour, _, _), errors in ((-0.2, BEFORE, old[i]), (0.2, AFTER, new[i])):
+            hints = [f"{name}, {label}: {e:.3g} {unit}" for name, e in zip(names, errors[order], strict=True)]
+            marks.append(Bars(place + side, errors[order], colour, label, 0.4, hints))
+        for (label, colour, _, _), errors in ((BEFORE, old[i]), (AFTER, new[i])):
+            ends, mean = [0.4, len(names) + 0.6], float(errors.mean())
+            marks.append(Line(ends, [mean, mean], colour, f"mean {label}", 1.6, "2 3"))
+        title = f"{what}: mean {old[i].mean():.3g} before, {new[i].mean():.3g} after"
+        order_words = "recordings, from the best to the worst"
+        panels.append(Panel(order_words, f"[{unit}]", tuple(marks), title, x_numbers=False))
+    columns = [f"{what} {when} [{unit}]" for what, unit in units for when in ("before", "after")]
+    rows = [
+        (motions.names[i], *(float(e) for pair in zip(old, new, strict=True) for e in (pair[0][i], pair[1][i])))
+        for i in order
+    ]
+    data = tuple(row[: 1 + len(columns)] for row in rows)
+    return Chart(tuple(panels), Data(("recording", *columns), data))
 
 
-def motion_rows(motions: Motions, after: Motion, before: Motion) -> Any:
+def motion_rows(motions: Motions, after: Motion, before: Motion) -> Chart:
     """Height, path from above and angle error of the best, middling and worst recordings: Fig. 5 of the paper."""
     position, rotation = errors_of(motions, after)
     order = np.argsort(position / 100 + np.radians(rotation), kind="stable")
     count = min(SHOWN, len(motions))
     rows = order[np.unique(np.linspace(0, len(order) - 1, count).round().astype(int))]
     places = PLACES.get(len(rows), ("best", *("in between",) * (len(rows) - 2), "worst"))
-    figure = make_subplots(rows=len(rows), cols=3, horizontal_spacing=0.09, vertical_spacing=0.34 / len(rows))
-    for at, (row, place) in enumerate(zip(rows, places, strict=True), start=1):
-        _motion_row(figure, at, int(row), motions, after, before)
-        text = f"<b>{place}</b>: {Path(motions.names[row]).stem}, {position[row]:.1f} % of width, {rotation[row]:.1f}°"
-        axis = figure.get_subplot(at, 1).xaxis.plotly_name.replace("axis", "")
-        figure.add_annotation(
-            text=text,
-            x=0,
-            xref=f"{axis} domain",
-            y=1,
-            yref=f"{axis.replace('x', 'y')} domain",
-            showarrow=False,
-            xanchor="left",
-            yanchor="bottom",
-            yshift=4,
-        )
-    return styled(
-        figure, 90 + 300 * len(rows), margin={"l": 60, "r": 20, "t": 70, "b": 50}, legend_y=1 + 0.09 / len(rows)
-    )
+    panels: list[Panel] = []
+    data: list[Cells] = []
+    for row, place in zip(rows, places, strict=True):
+        turned = f", {rotation[row]:.1f}°" if np.isfinite(motions.quaternion[row]).any() else ""
+        title = f"{place}: {Path(motions.names[row]).stem}, {position[row]:.1f} % of width{turned}"
+        own, numbers = _motion_row(int(row), title, motions, after, before)
+        panels += own
+        data += numbers
+    kinds = [f"{label} {axis} [m]" for label, *_ in (REAL, BEFORE, AFTER) for axis in "xyz"]
+    columns = ("recording", "time [s]", *kinds, "angle error before [deg]", "angle error after [deg]")
+    return Chart(tuple(panels), Data(columns, tuple(data)), across=len(panels) // len(rows))
 
 
-def _motion_row(figure: Any, at: int, row: int, motions: Motions, after: Motion, before: Motion) -> None:
+def _motion_row(
+    row: int, title: str, motions: Motions, after: Motion, before: Motion
+) -> tuple[list[Panel], list[Cells]]:
+    """The three panels of one recording, and its numbers."""
     body = _mover(motions, row)
-    seen: Any = np.isfinite(motions.position[row, :, body]).all(axis=-1)
+    seen = np.isfinite(motions.position[row, :, body]).sum(axis=-1) == 3
     last = int(np.flatnonzero(seen)[-1]) + 1
     time = motions.period * np.arange(last)
     planar = motions.scene.planar
-    paths = (
-        (REAL, motions.position[row, :last, body]),
-        (BEFORE, before.position[row, :last, body]),
-        (AFTER, after.position[row, :last, body]),
-    )
-    for (label, colour, width), path in paths:
-        look: dict[str, Any] = {"mode": "lines", "name": label, "legendgroup": label}
-        look |= {"line": {"color": colour, "width": width, "dash": "solid" if label != "after" else "dash"}}
-        rise = np.linalg.norm(path[:, :2] - paths[0][1][seen[:last]][0, :2], axis=-1) if planar else path[:, 2]
-        figure.add_scatter(x=time, y=rise, showlegend=at == 1, row=at, col=1, **look)
-        figure.add_scatter(x=path[:, 0], y=path[:, 1], showlegend=False, row=at, col=2, **look)
-    for (label, colour, width), motion in ((BEFORE, before), (AFTER, after)):
-        angle = np.degrees(frame_errors(motions, motion)[1][0, row, :last, body])
-        line = {"color": colour, "width": width, "dash": "solid" if label != "after" else "dash"}
-        figure.add_scatter(
-            x=time, y=angle, mode="lines", line=line, name=label, legendgroup=label, showlegend=False, row=at, col=3
-        )
-    figure.update_xaxes(title_text="time [s]", title_standoff=2, row=at, col=1)
-    figure.update_yaxes(title_text="way travelled [m]" if planar else "height [m]", row=at, col=1)
-    figure.update_xaxes(title_text="x [m]", title_standoff=2, row=at, col=2)
-    anchor = figure.get_subplot(at, 2).xaxis.plotly_name.replace("axis", "")
-    figure.update_yaxes(title_text="y [m]", title_standoff=2, scaleanchor=anchor, scaleratio=1, row=at, col=2)
-    figure.update_xaxes(title_text="time [s]", title_standoff=2, row=at, col=3)
-    figure.update_yaxes(title_text="angle error [deg]", title_standoff=2, rangemode="tozero", row=at, col=3)
+    paths = [motion.position[row, :last, body] for motion in (motions, before, after)]
+    first = paths[0][seen[:last]][0, :2]
+    rises, ways = [], []
+    for (label, colour, width, dash), path in zip((REAL, BEFORE, AFTER), paths, strict=True):
+        rise = np.linalg.norm(path[:, :2] - first, axis=-1) if planar else path[:, 2]
+        rises.append(Line(time, rise, colour, label, width, dash))
+        ways.append(Line(path[:, 0], path[:, 1], colour, label, width, dash))
+    angles = [np.degrees(frame_errors(motions, motion)[1][0, row, :last, body]) for motion in (before, after)]
+    turns = [
+        Line(time, angle, colour, label, width, dash)
+        for (label, colour, width, dash), angle in zip((BEFORE, AFTER), angles, strict=True)
+    ]
+    height = "way travelled [m]" if planar else "height [m]"
+    panels = [Panel("time [s]", height, tuple(rises), title)]
+    panels.append(Panel("x [m]", "y [m]", tuple(ways), "its path from above", equal=True, height=HEIGHT))
+    if np.isfinite(angles[1]).any():
+        panels.append(Panel("time [s]", "angle [deg]", tuple(turns), "angle between real and simulated"))
+    table = np.column_stack([time, *paths, *angles])
+    return panels, [(motions.names[row], *map(float, numbers)) for numbers in table]
 
 
 def _mover(motions: Motions, row: int) -> int:
@@ -136,30 +112,12 @@ def _mover(motions: Motions, row: int) -> int:
     return int(np.nanargmax(np.linalg.norm(way, axis=-1)))
 
 
-def correlation_map(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Any:
-    """Heat map of the correlations [A, A] of parameters, each number in its cell."""
+def correlation_map(names: Sequence[str], matrix: Sequence[Sequence[float]]) -> Matrix:
+    """Correlations [A, A] of parameters, each number in a coloured cell; each pair once."""
     values = np.asarray(matrix, dtype=np.float64)
     if values.shape != (len(names), len(names)):
         raise CaromError(f"correlations: expected a square matrix for {len(names)} parameters, got {values.shape}")
-    labels = [n.replace("_", " ") for n in names]
+    labels = tuple(n.replace("_", " ") for n in names)
     below = np.where(np.triu(np.ones_like(values), 1) > 0, np.nan, values)
-    text = np.where(np.isfinite(below), np.char.mod("%.2f", np.nan_to_num(below)), "")
-    heat = go.Heatmap(
-        x=labels,
-        y=labels,
-        z=below,
-        text=text,
-        texttemplate="%{text}",
-        zmin=-1,
-        zmax=1,
-        xgap=2,
-        ygap=2,
-        colorscale=[[0.0, "#d55e00"], [0.5, "#f7f8fa"], [1.0, "#0072b2"]],
-        hoverongaps=False,
-        colorbar={"title": "correlation", "thickness": 12, "tickvals": [-1, -0.5, 0, 0.5, 1]},
-        hovertemplate="%{y}, %{x}: %{z:.2f}<extra></extra>",
-    )
-    side = 42 * len(names)
-    figure = styled(go.Figure(heat), side + 100, margin={"l": 140, "r": 20, "t": 20, "b": 80}, plot_bgcolor="white")
-    figure.update_xaxes(showgrid=False, ticks="", tickangle=-35)
-    return figure.update_yaxes(showgrid=False, ticks="", autorange="reversed", automargin=True)
+    rows: tuple[Cells, ...] = tuple((name, *map(float, row)) for name, row in zip(names, values, strict=True))
+    return Matrix(labels, below, Data(("parameter", *names), rows))

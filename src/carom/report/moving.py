@@ -6,21 +6,22 @@ Colours mean what they mean in the other figures: what was measured is dark, wha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from carom.core.errors import CaromError
-from carom.report.from_above import distances, error, from_above, statement, with_controls
+from carom.report.axes import joined
+from carom.report.chart import Arrows, Cells, Chart, Data, Line, Mark, Moving, Panel, Points
+from carom.report.pose_errors import distances, error, statement
 from carom.report.style import BLUE, GREY, INK, ORANGE, PURPLE, faint
 from carom.state import Array, rotate, wrap_angle
 
 MOST_FRAMES = 40  #: of an animation; more would make the page heavy and show nothing new
 GHOSTS = 5  #: outlines that a planned motion leaves on its way
 PATH_POINTS = 200  #: of a path that is drawn; longer ones are thinned
-DIGITS = 5  #: decimals of a coordinate [m]: a hundredth of a millimetre, below any pixel
+POSE = ("x [m]", "y [m]", "yaw [rad]")
+SHADE = "rgba(29,36,48,0.06)"  #: of a block that was measured
 
 
 def planned_strike(
@@ -33,7 +34,7 @@ def planned_strike(
     striker_velocity_world: ArrayLike,
     *,
     names: Sequence[str] | None = None,
-) -> Any:
+) -> Chart:
     """One strike from above: where the block lay, was wanted, was planned to go, and where it went.
 
     `outline` [V, 2] is in the block's frame [m]. Poses are (x, y, yaw) of that frame in the world [m, m, rad]:
@@ -53,20 +54,22 @@ def planned_strike(
     if len(labels) != len(runs):
         raise CaromError(f"names: expected one for each of the {len(runs)} outcomes, got {len(labels)}")
     ends = np.array([run[-1] for run in runs]).reshape(-1, 3)
-    figure = go.Figure(_start(shape, start))
+    marks: list[Mark] = [_start(shape, start)]
     along = [_placed(shape, pose) for pose in _on_the_way(plan, _radius(shape), GHOSTS)]
-    figure.add_trace(_lines(_joined(along), "planned", faint(ORANGE), width=1, legend=False))
-    figure.add_trace(_path([plan], "planned", ORANGE))
-    figure.add_trace(_lines(_placed(shape, plan[-1]), "planned", ORANGE))
+    marks.append(_outline(joined(along), faint(ORANGE), width=1))
+    marks.append(_path([plan], ORANGE))
+    marks.append(_outline(_placed(shape, plan[-1]), ORANGE, "planned"))
     repeats = f"executed, {len(runs)} times" if len(runs) > 1 else "executed"
     if runs:
-        placed = _joined([_placed(shape, end) for end in ends])
-        figure.add_trace(_path(runs, repeats, INK))
-        figure.add_trace(_lines(placed, repeats, INK, fill="rgba(29,36,48,0.06)"))
-        figure.add_trace(_end_points(ends, wanted, labels, repeats))
-    figure.add_trace(_wanted(shape, wanted))
-    figure.add_trace(_strike(contact, velocity, _radius(shape)))
-    return from_above(figure, statement(wanted, plan[-1], ends))
+        hints = [f"{label}: {error(*off)}" for label, off in zip(labels, distances(ends, wanted), strict=True)]
+        marks.append(_path(runs, INK))
+        placed = joined([_placed(shape, end) for end in ends])
+        marks.append(_outline(placed, INK, repeats, width=2 if len(runs) == 1 else 1.2, fill=SHADE))
+        marks.append(Points(ends[:, 0], ends[:, 1], INK, size=3, labels=hints))
+    marks += [_wanted(shape, wanted), _strike(contact, velocity, _radius(shape))]
+    paths = [("start", start[None]), ("wanted", wanted[None]), ("planned", plan), *zip(labels, runs, strict=True)]
+    rows: tuple[Cells, ...] = tuple((what, *map(float, pose)) for what, path in paths for pose in _thinned(path))
+    return Chart((_from_above(marks),), Data(("what", *POSE), rows), statement(wanted, plan[-1], ends))
 
 
 def strike_animation(
@@ -79,7 +82,7 @@ def strike_animation(
     striker: ArrayLike | None = None,
     *,
     play_seconds: float = 4.0,
-) -> Any:
+) -> Chart:
     """The planned and the executed motion side by side in time, with buttons and a slider.
 
     `outline` [V, 2] is in the block's frame [m]; poses are (x, y, yaw) of that frame in the world [m, m, rad]. `time`
@@ -97,21 +100,31 @@ def strike_animation(
     plan, done = (_shaped(name, a, (len(clock), 3)) for name, a in (("planned", planned), ("executed", executed)))
     tool = None if striker is None else _shaped("striker", striker, (len(clock), 2))
     chosen = _even_in_time(clock, MOST_FRAMES)
-    shown = [_moving(shape, plan[i], done[i], None if tool is None else tool[i]) for i in chosen]
-    figure = go.Figure(_start(shape, start))
-    figure.add_traces([_path([plan], "planned", ORANGE), _path([done], "executed", INK)])
-    first = len(figure.data)  # the traces from here on move
-    figure.add_traces(shown[-1])
-    moving = list(range(first, len(figure.data)))
-    figure.add_trace(_wanted(shape, wanted))
-    figure.frames = [
-        go.Frame(name=str(number), data=[go.Scatter(x=t.x, y=t.y) for t in traces], traces=moving)  # where, not how
-        for number, traces in enumerate(shown)
+    bodies = [
+        Moving(_block(shape, ORANGE, "planned"), plan[chosen]),
+        Moving(_block(shape, INK, "executed", fill=SHADE), done[chosen]),
     ]
-    everywhere = [_placed(shape, pose) for pose in (start, wanted, *plan[chosen], *done[chosen])]
-    points = np.vstack(everywhere if tool is None else [*everywhere, tool[chosen]])
-    from_above(figure, statement(wanted, plan[-1], done[-1:]), points=points, below=100)
-    return with_controls(figure, clock[chosen], 1000.0 * play_seconds / len(chosen))
+    if tool is not None:
+        places = np.column_stack([tool[chosen], np.zeros(len(chosen))])
+        bodies.append(Moving(Points([0.0], [0.0], PURPLE, "striker", size=5), places))
+    still = _wanted(shape, np.zeros(3))  # stays where it is, but over what moves
+    bodies.append(Moving(still, np.tile(wanted, (len(chosen), 1))))
+    marks = [_start(shape, start), _path([plan], ORANGE), _path([done], INK)]
+    kinds: list[tuple[str, Array, Sequence[str]]] = [("planned", plan, POSE), ("executed", done, POSE)]
+    kinds += [] if tool is None else [("striker", tool, POSE[:2])]
+    columns = ("time [s]", *(f"{name} {axis}" for name, _, axes in kinds for axis in axes))
+    rows = [(float(clock[i]), *(float(v) for _, values, _ in kinds for v in values[i])) for i in chosen]
+    return Chart(
+        (_from_above(marks, tuple(bodies)),),
+        Data(columns, tuple(rows)),
+        statement(wanted, plan[-1], done[-1:]),
+        clock=tuple(float(t) for t in clock[chosen]),
+        play_seconds=play_seconds,
+    )
+
+
+def _from_above(marks: Sequence[Mark], moving: tuple[Moving, ...] = ()) -> Panel:
+    return Panel("x in the world [m]", "y in the world [m]", tuple(marks), equal=True, moving=moving)
 
 
 def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], *, least: int = 1) -> Array:
@@ -144,12 +157,6 @@ def _placed(outline: Array, pose: Array) -> Array:
     return np.asarray(rotate(np.vstack([outline, outline[:1], mark]), pose[2]) + pose[:2])
 
 
-def _joined(pieces: Sequence[Array]) -> Array:
-    """Several lines as one, with gaps between them."""
-    gap = np.full((1, 2), np.nan)
-    return np.vstack([row for piece in pieces for row in (piece, gap)][:-1]) if len(pieces) else np.empty((0, 2))
-
-
 def _on_the_way(motion: Array, radius: float, count: int) -> Array:
     """Poses [count, 3] between the ends of a motion, evenly spaced in distance gone and turned, not in time."""
     rows = motion[np.isfinite(motion).all(axis=1)]
@@ -169,79 +176,37 @@ def _even_in_time(time: Array, most: int) -> list[int]:
     return [int(i) for i in np.unique(nearer)]
 
 
-def _xy(points: Array) -> dict[str, list[float]]:
-    """Coordinates for plotly as short numbers; base64, which arrays become, would be longer."""
-    x, y = np.round(points, DIGITS).T
-    return {"x": x.tolist(), "y": y.tolist()}
+def _outline(points: Array, colour: str, name: str = "", *, width: float = 2, dash: str = "", fill: str = "") -> Line:
+    return Line(points[:, 0], points[:, 1], colour, name, width, dash, fill)
 
 
-def _lines(
-    points: Array, name: str, colour: str, *, width: float = 2, dash: str = "solid", fill: str = "", legend: bool = True
-) -> Any:
-    return go.Scatter(
-        **_xy(points),
-        mode="lines",
-        name=name,
-        legendgroup=name,
-        showlegend=legend,
-        line={"color": colour, "width": width, "dash": dash},
-        fill="toself" if fill else "none",
-        fillcolor=fill or None,
-        hoverinfo="skip",
-    )
+def _block(outline: Array, colour: str, name: str, *, fill: str = "") -> Line:
+    """A block in its own frame."""
+    return _outline(_placed(outline, np.zeros(3)), colour, name, fill=fill)
 
 
-def _start(outline: Array, pose: Array) -> Any:
-    return _lines(_placed(outline, pose), "start", GREY, fill="#eef1f4")
+def _start(outline: Array, pose: Array) -> Line:
+    return _outline(_placed(outline, pose), GREY, "start", fill="#eef1f4")
 
 
-def _wanted(outline: Array, pose: Array) -> Any:
+def _wanted(outline: Array, pose: Array) -> Line:
     """Drawn after the others, so that a block which lies nearly there does not hide it."""
-    return _lines(_placed(outline, pose), "wanted", BLUE, dash="dash")
+    return _outline(_placed(outline, pose), BLUE, "wanted", dash="5 4")
 
 
-def _moving(outline: Array, planned: Array, executed: Array, striker: Array | None) -> list[Any]:
-    """What differs from frame to frame: both blocks, and the striker if its place is known."""
-    traces = [
-        _lines(_placed(outline, planned), "planned", ORANGE),
-        _lines(_placed(outline, executed), "executed", INK, fill="rgba(29,36,48,0.06)"),
-    ]
-    if striker is not None:
-        marker = {"size": 11, "color": PURPLE, "line": {"color": "white", "width": 1}}
-        traces.append(go.Scatter(**_xy(striker[None]), mode="markers", name="striker", marker=marker, hoverinfo="skip"))
-    return traces
-
-
-def _path(motions: Sequence[Array], name: str, colour: str) -> Any:
+def _path(motions: Sequence[Array], colour: str) -> Line:
     """The way of the block's frame, thinned, one line per motion."""
-    thin = [m[np.unique(np.linspace(0, len(m) - 1, PATH_POINTS).round().astype(int)), :2] for m in motions]
-    return _lines(_joined(thin), name, colour, width=1.2, dash="dot", legend=False)
+    return _outline(joined([_thinned(motion)[:, :2] for motion in motions]), colour, width=1.2, dash="2 3")
 
 
-def _end_points(ends: Array, wanted: Array, labels: Sequence[str], group: str) -> Any:
-    """Where the block's frame came to rest; its error shows under the pointer."""
-    return go.Scatter(
-        **_xy(ends[:, :2]),
-        mode="markers",
-        name=group,
-        legendgroup=group,
-        showlegend=False,
-        marker={"size": 6, "color": INK},
-        text=[f"{label}<br>{error(*off)}" for label, off in zip(labels, distances(ends, wanted), strict=True)],
-        hovertemplate="%{text}<extra></extra>",
-    )
+def _thinned(motion: Array) -> Array:
+    """At most `PATH_POINTS` poses of a motion, first and last among them."""
+    return np.asarray(motion[np.unique(np.linspace(0, len(motion) - 1, PATH_POINTS).round().astype(int))])
 
 
-def _strike(contact: Array, velocity: Array, radius: float) -> Any:
+def _strike(contact: Array, velocity: Array, radius: float) -> Arrows:
     """An arrow, one block's extent long, that ends where the striker touches; its speed is in the legend."""
     speed = float(np.linalg.norm(velocity))
     if not speed > 0:
         raise CaromError("striker_velocity_world: expected a striker that moves, got zero")
-    return go.Scatter(
-        **_xy(np.array([contact - 2 * radius * velocity / speed, contact])),
-        mode="lines+markers",
-        name=f"strike, {speed:.2f} m/s",
-        line={"color": PURPLE, "width": 2.4},
-        marker={"symbol": "arrow", "angleref": "previous", "size": [0, 13], "color": PURPLE, "opacity": 1},
-        hoverinfo="skip",
-    )
+    return Arrows([contact - 2 * radius * velocity / speed], [contact], PURPLE, f"strike, {speed:.2f} m/s", 2.4)

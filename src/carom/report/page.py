@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens anywhere, offline, with its figures alive and its tables readable without them.
+"""The report: one HTML file that opens anywhere, offline, on a phone as on a desk. Its figures are SVG in the page.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -11,6 +11,8 @@ True
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +21,11 @@ from typing import Any, final
 
 from carom.core.artefacts import write_text
 from carom.core.errors import CaromError
+from carom.report import draw
+from carom.report.chart import Cell, Chart, Data, Matrix, Rows
+from carom.report.style import BLUE, RED, mixed
+
+NARROW = 3  #: columns up to which a table stays a table on a phone; wider ones become one card for each row
 
 
 @final
@@ -37,8 +44,8 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str | float | int | bool | None, ...], ...]
-    note: str = ""
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str  #: in plain words what is shown and what is good
     highlight: str = ""  #: rows whose first cell is this are set apart
 
     def __post_init__(self) -> None:
@@ -51,14 +58,32 @@ class Table:
 @final
 @dataclass(frozen=True)
 class Figure:
-    """A plotly figure with a caption that says what to see in it."""
+    """A figure with a caption."""
 
     title: str
-    figure: Any  #: plotly.graph_objects.Figure
-    caption: str = ""
+    figure: Chart | Rows | Matrix
+    caption: str  #: in plain words what is shown and what is good
 
 
-Section = Text | Table | Figure
+@final
+@dataclass(frozen=True)
+class Step:
+    """One thing to do, and the command to type."""
+
+    words: str  #: why; markup as in `Text`
+    command: str = ""  #: none: it is not done by a command
+
+
+@final
+@dataclass(frozen=True)
+class Next:
+    """What to do next: the last section of every report."""
+
+    steps: tuple[Step, ...]
+    title: str = "What to do next"
+
+
+Section = Text | Table | Figure | Next
 
 
 def write_report(path: Path, sections: Sequence[Section], *, title: str, subtitle: str = "") -> Path:
@@ -72,40 +97,62 @@ def write_report(path: Path, sections: Sequence[Section], *, title: str, subtitl
 
 
 def render(sections: Sequence[Section], *, title: str, subtitle: str = "") -> str:
-    """The page as a string. Plotly's script is in it once, and only if there is a figure."""
+    """The page as a string. The script that plays motions is in it only if something moves."""
     blocks = [_block(section, number) for number, section in enumerate(sections, start=1)]
-    script = _plotly_script() if any(isinstance(s, Figure) for s in sections) else ""
-    return str(_template().render(title=title, subtitle=subtitle, blocks=blocks, script=script))
+    plays = any(block.get("clock") for block in blocks)
+    return str(_template().render(title=title, subtitle=subtitle, blocks=blocks, plays=plays))
 
 
 def _block(section: Section, number: int) -> dict[str, Any]:
     """What the template needs of one section."""
-    anchor = f"s{number}"
+    common = {"id": f"s{number}", "title": section.title}
     if isinstance(section, Text):
-        paragraphs = [_marked(p) for p in section.paragraphs]
-        return {"kind": "text", "id": anchor, "title": section.title, "paragraphs": paragraphs}
+        return common | {"kind": "text", "paragraphs": [_marked(p) for p in section.paragraphs]}
+    if isinstance(section, Next):
+        return common | {"kind": "next", "steps": [(_marked(s.words), s.command) for s in section.steps]}
     if isinstance(section, Table):
         numeric = [_is_numeric(section, i) for i in range(len(section.columns))]
         rows = [{"cells": [_cell(c) for c in row], "best": _is(row, section.highlight)} for row in section.rows]
-        return {
+        return common | {
             "kind": "table",
-            "id": anchor,
-            "title": section.title,
             "columns": list(zip(section.columns, numeric, strict=True)),
             "rows": rows,
-            "numeric": numeric,
+            "cards": len(section.columns) > NARROW,
             "note": section.note,
         }
-    return {
-        "kind": "figure",
-        "id": anchor,
-        "title": section.title,
-        "caption": section.caption,
-        "html": _figure_html(section.figure, f"figure-{number}"),
-    }
+    figure = section.figure
+    shared = {"words": _marked(figure.words), "caption": section.caption, **_download(section.title, figure.data)}
+    return common | shared | _drawn(figure)
 
 
-def _is(row: tuple[str | float | int | bool | None, ...], name: str) -> bool:
+def _drawn(figure: Chart | Rows | Matrix) -> dict[str, Any]:
+    """What the template needs of the kind of figure."""
+    if isinstance(figure, Chart):
+        legend = [(draw.swatch(mark), mark.name) for mark in figure.legend()]
+        panels = [(panel.title, draw.svg(panel)) for panel in figure.panels]
+        moves = {"clock": draw.times(figure), "milliseconds": round(1000 * figure.play_seconds)} if figure.clock else {}
+        return {"kind": "chart", "panels": panels, "across": min(figure.across, len(panels)), "legend": legend, **moves}
+    if isinstance(figure, Rows):
+        return {"kind": "rows", "rows": figure.rows, "axis": figure.axis, "legend": figure.legend()}
+    cells = [[_shade(value) for value in row] for row in figure.values]
+    return {"kind": "matrix", "rows": list(zip(figure.labels, cells, strict=True))}
+
+
+def _shade(value: float) -> tuple[str, str]:
+    """A number from -1 to 1 as text and as the colour behind it."""
+    if value != value:
+        return "", "transparent"
+    return f"{value:.2f}".replace("0.", ".", 1), mixed(BLUE if value > 0 else RED, 0.6 * abs(value))
+
+
+def _download(title: str, data: Data) -> dict[str, str]:
+    """The numbers of a figure as a link that holds them itself, and the name of the file that it makes."""
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "figure"
+    held = base64.b64encode(data.csv().encode()).decode()
+    return {"file": f"{name}.csv", "link": f"data:text/csv;charset=utf-8;base64,{held}"}
+
+
+def _is(row: tuple[Cell, ...], name: str) -> bool:
     return bool(name) and bool(row) and row[0] == name
 
 
@@ -115,7 +162,7 @@ def _is_numeric(table: Table, column: int) -> bool:
     return bool(cells) and all(c[:1].isdigit() or c[:1] in "-−–+±" for c in cells)
 
 
-def _cell(value: str | float | int | bool | None) -> str:
+def _cell(value: Cell) -> str:
     """One cell as text.
 
     >>> _cell(0.123456), _cell(12), _cell(None), _cell(True), _cell(1234567.0), _cell(float("nan"))
@@ -132,36 +179,11 @@ def _cell(value: str | float | int | bool | None) -> str:
 
 def _marked(paragraph: str) -> Any:
     """A paragraph with its backquotes and double stars turned into tags, everything else escaped."""
-    import re
-
     from markupsafe import Markup, escape
 
     text = str(escape(paragraph))
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return Markup(re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text))  # escaped above
-
-
-def _figure_html(figure: Any, element: str) -> Any:
-    from markupsafe import Markup
-
-    config = {
-        "displaylogo": False,
-        "responsive": True,
-        "showSendToCloud": False,  # recordings are not to leave the machine by a wrong click
-        "modeBarButtonsToRemove": ["lasso2d", "select2d"],
-    }
-    html = figure.to_html(
-        full_html=False, include_plotlyjs=False, include_mathjax=False, div_id=element, config=config, auto_play=False
-    )
-    return Markup(html)  # plotly escapes what it embeds
-
-
-@lru_cache(maxsize=1)
-def _plotly_script() -> Any:
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
-
-    return Markup(get_plotlyjs())
 
 
 @lru_cache(maxsize=1)
