@@ -81,7 +81,8 @@ def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, t
     asked = ("identify", tmp_path / "both", "--parameters", "friction", "--fix", "stiffness=12000", "--threads", 1)
     code, said, err = carom(*asked, "--out", tmp_path / "out")
     assert code == 0, err
-    assert "toss_00.csv and others of its bodies were passed over: nothing to identify" in " ".join(err.split())
+    assert "toss_00.csv and others of its bodies were passed over" in err
+    assert "it shows no contact" in err
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["toss_02"]
     assert "friction" in said
 
@@ -96,7 +97,7 @@ def test_bodies_that_show_nothing_are_named_and_the_others_kept(carom, folder, t
         (("--fix", "mu=0.2"), "unknown parameter 'mu'"),
         (("--parameters", "frction"), "unknown parameter 'frction' (did you mean 'friction'?)"),
         (("--parameters", "stiffness,damping_ratio"), "stiffness and damping are one form of solref"),
-        (("--fit", "0"), "Invalid value for '--fit': 0 is not in the range"),
+        (("--fit", "0"), "Invalid value for '--fit'"),
         (("--fix", "friction=-1"), "Invalid value for '--fix': friction cannot be negative, got -1"),
         (("--fix", "friction=nan"), "expected a finite number for friction, got nan"),
         (("--model", "base"), "--model and --settle are for strikes; these are recordings of free bodies"),
