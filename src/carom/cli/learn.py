@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -63,16 +62,9 @@ def check(folder: RecordingsArg, json_file: Json = None) -> None:
 
 
 def _held(fixed: list[str] | None) -> list[str] | None:
-    """Refuse what is no NAME=VALUE of a parameter that exists, or no value that it can have."""
-    from carom.scenes.parameters import FREE
-
-    for name, value in _values(fixed or []).items():
+    """Refuse what is no NAME=VALUE of a parameter that exists; which values it can have, its recipe knows."""
+    for name in _values(fixed or []):
         one_of("parameter", _free_parameters)(name)
-        if not math.isfinite(value):
-            raise typer.BadParameter(f"expected a finite number for {name}, got {value:g}")
-        parameter = FREE.get(name)
-        if parameter is not None and parameter.low >= 0 and value < 0:
-            raise typer.BadParameter(f"{name} cannot be negative, got {value:g}")
     return fixed
 
 

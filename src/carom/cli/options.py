@@ -160,7 +160,7 @@ def _refuse_unwritable(folder: Path | None) -> None:
 
 
 def _json_file(value: str | None) -> str | None:
-    if value == "-" and sys.stdout.name == os.devnull:  # `main` puts it in the place of a closed one
+    if value == "-" and getattr(sys.stdout, "name", "") == os.devnull:  # `main` puts it in the place of a closed one
         raise typer.BadParameter("stdout is closed; give the name of a file")
     if value and value != "-":
         new_file(Path(value))
