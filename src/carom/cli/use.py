@@ -68,6 +68,7 @@ def train(
         str, typer.Option(help="carom/StrikeSegment-v0, or carom/StrikeRoute-v0")
     ] = "carom/StrikeSegment-v0",
     route: Annotated[str | None, typer.Option(help="of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)")] = None,
+    length: Annotated[float, typer.Option(help="of a segment [m]")] = 0.3,
     model: Annotated[Path | None, typer.Option(help="corrected model folder, from `carom adapt`")] = None,
     simulator: Annotated[str, typer.Option(help="hybrid, hybrid-mujoco, mujoco, or mjx")] = "hybrid",
     randomise: Annotated[bool, typer.Option("--randomise", help="over what the model is uncertain about")] = False,
@@ -87,7 +88,7 @@ def train(
         lambda progress: recipes.train(
             out,
             engine=engine,
-            task=recipes.TaskOptions(env, route),
+            task=recipes.TaskOptions(env, route, length),
             training=training,
             threads=threads,
             progress=progress,

@@ -26,7 +26,7 @@ class _StrikeEnv(gymnasium.Env[NDArray[Any], NDArray[Any]]):
 
     def __init__(self, starts: Starts, simulator: Simulators | None, render_mode: str | None) -> None:
         self.batch, self.render_mode = make_batch(simulator, starts), checked_mode(render_mode)
-        self.observation_space, self.action_space = observation_space(), action_space()
+        self.observation_space, self.action_space = observation_space(len(self.batch.sides)), action_space()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -44,7 +44,10 @@ class StrikeVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         """`options` are the single environments' of this kind."""
         self.num_envs, self.render_mode = num_envs, checked_mode(render_mode)
         self.batch = make_batch(simulator, _starts(kind, options), count=num_envs)
-        self.single_observation_space, self.single_action_space = observation_space(), action_space()
+        self.single_observation_space, self.single_action_space = (
+            observation_space(len(self.batch.sides)),
+            action_space(),
+        )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 

@@ -1,0 +1,104 @@
+"""The sides of a block that may be struck: what the place in an action means, and where a square blow sends the block.
+
+A side is what lies between two sharp corners of the outline: a straight face, or a curve. A curve that turns by 150
+degrees or more can send the block wherever it has to go, as the semi-cylinder's arc does, and is struck alone. Any other
+block is struck on whichever of its sides looks most along the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from carom.plan.space import CORNER, StrikeSpace, Stretches, strike_space
+from carom.scenes.outline import SMOOTH_TURN, Outline
+from carom.scenes.strike import StrikeScene
+from carom.state import Array, wrap_angle
+
+WIDEST = 5 * np.pi / 12  #: [rad] of a curve to either side of its middle: Table I's 15 to 165 degrees of a half circle
+WINDOWS = 4  #: sides of an outline without a sharp corner: stretches that overlap
+PIECES = 96  #: straight pieces that stand for a curve
+SHORT = 0.5  #: of the longest side: shorter ones are bevels, which nobody aims at
+
+
+@dataclass(frozen=True)
+class Side:
+    """A stretch of the outline, and the direction in which a square blow on its middle sends the block."""
+
+    heading: float  #: in the block's own frame [rad]
+    space: StrikeSpace  #: the strikes on it
+    curved: bool
+
+
+def sides_of(scene: StrikeScene) -> tuple[Side, ...]:
+    """The sides of a scene's target that may be struck; that which heads along its own x axis, or nearly, is first."""
+    whole = strike_space(scene, np.zeros(3))
+    if scene.arc is not None:
+        return (Side(float(wrap_angle(np.mean(scene.arc) + np.pi)), whole, True),)
+    found = [Side(heading, replace(whole, part=part), curved) for heading, part, curved in _stretches(scene)]
+    return tuple(sorted(found, key=lambda side: round(abs(side.heading), 9)))
+
+
+def said(sides: tuple[Side, ...]) -> str:
+    """The sides in words, for people."""
+    kind = "arc" if sides[0].curved else "face"
+    if len(sides) == 1:
+        return f"the {kind} that sends it {np.degrees(sides[0].heading):.0f} degrees from its x axis"
+    return f"any of {len(sides)} {'stretches' if sides[0].curved else 'sides'}, the one that looks most along the way"
+
+
+def _stretches(scene: StrikeScene) -> list[tuple[float, Stretches, bool]]:
+    outline = scene.outline
+    normal = outline.edges[1]
+    angle = np.unwrap(np.arctan2(normal[:, 1], normal[:, 0]))  # counter-clockwise: it only grows
+    sharp = np.flatnonzero(_turns(normal) >= SMOOTH_TURN)  # corners at the starts of these edges
+    ends = np.concatenate([[0.0], np.cumsum(outline.lengths)])
+    if not len(sharp):
+        middles = angle[0] + 2 * np.pi * np.arange(WINDOWS) / WINDOWS
+        return [_made(outline, (0.0, 2 * float(ends[-1])), middle, True) for middle in middles]
+    runs = []
+    for first, after in zip(sharp, [*sharp[1:], sharp[0] + len(normal)], strict=True):
+        last = (after - 1) % len(normal)
+        start, length = float(ends[first]), float(outline.lengths[np.arange(first, after) % len(normal)].sum())
+        turning = float(np.mod(angle[last] - angle[first], 2 * np.pi)) if after - first > 1 else 0.0
+        usable = (start + CORNER * length, start + (1 - CORNER) * length)
+        runs.append((usable, float(angle[first]) + turning / 2, turning))
+    steering = [run for run in runs if run[2] >= 2 * WIDEST]
+    if steering:
+        return [_made(outline, usable, middle, True) for usable, middle, _ in steering]
+    longest = max(usable[1] - usable[0] for usable, _, _ in runs)
+    chosen = [run for run in runs if run[0][1] - run[0][0] >= SHORT * longest and _square(scene, run[0])]
+    chosen = chosen or [min(runs, key=lambda run: np.abs(_levers(scene, run[0])).min())]
+    return [_made(outline, usable, middle, turning > 0) for usable, middle, turning in chosen]
+
+
+def _turns(normal: Array) -> Array:
+    """How far the outline turns at the start of each edge [V] [rad]."""
+    return np.asarray(np.arccos(np.clip((np.roll(normal, 1, axis=0) * normal).sum(-1), -1, 1)))
+
+
+def _made(outline: Outline, usable: tuple[float, float], middle: float, curved: bool) -> tuple[float, Stretches, bool]:
+    """Heading and stretches between two arc lengths [m], where the normal is within `WIDEST` of the `middle` [rad]."""
+    along = np.linspace(*usable, 8 * PIECES + 1 if curved else 2)
+    if curved:
+        _, outward = outline.point_at(along)
+        near = np.abs(wrap_angle(np.arctan2(outward[:, 1], outward[:, 0]) - middle)) <= WIDEST
+        first = int(np.argmax(near & ~np.roll(near, 1))) if not near.all() else 0
+        last = first + int(np.argmin(np.append(near[first:], False))) - 1
+        along = np.linspace(along[first], along[last], PIECES + 1)
+    point, outward = outline.point_at(along)
+    return float(wrap_angle(middle + np.pi)), (point[:-1], np.diff(point, axis=0), outward[:-1], outward[1:]), curved
+
+
+def _levers(scene: StrikeScene, usable: tuple[float, float]) -> Array:
+    """Lever arms of square blows about the centre of mass along a stretch [m]."""
+    point, outward = scene.outline.point_at(np.linspace(*usable, PIECES + 1))
+    away = point - scene.target.planar_com
+    return np.asarray(away[:, 0] * outward[:, 1] - away[:, 1] * outward[:, 0])
+
+
+def _square(scene: StrikeScene, usable: tuple[float, float]) -> bool:
+    """Whether a square blow on the stretch can send the block on its way without spin."""
+    lever = _levers(scene, usable)
+    return bool(lever.min() <= 0 <= lever.max())
