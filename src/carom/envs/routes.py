@@ -38,7 +38,8 @@ class Route:
         longest = float(np.linalg.norm(np.diff(points, axis=0), axis=1).max())
         if longest > self.length * (1 + SLACK):
             raise CaromError(
-                f"{where}: expected segments of at most {self.length:g} m, got {longest:g} m; divide them (route_through)"
+                f"{where}: expected segments of at most {self.length:g} m, got {longest:g} m; divide them "
+                "(route_through)"
             )
         spread = self.heading_spread
         if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 <= spread <= np.pi:

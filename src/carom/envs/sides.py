@@ -1,8 +1,8 @@
 """The sides of a block that may be struck: what the place in an action means, and where a square blow sends the block.
 
 A side is what lies between two sharp corners of the outline: a straight face, or a curve. A curve that turns by 150
-degrees or more can send the block wherever it has to go, as the semi-cylinder's arc does, and is struck alone. Any other
-block is struck on whichever of its sides looks most along the way.
+degrees or more can send the block wherever it has to go, as the semi-cylinder's arc does, and is struck alone. Any
+other block is struck on whichever of its sides looks most along the way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from carom.plan.space import CORNER, StrikeSpace, Stretches, strike_space
+from carom.plan.space import CORNER, Stretches, StrikeSpace, strike_space
 from carom.scenes.outline import SMOOTH_TURN, Outline
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, wrap_angle

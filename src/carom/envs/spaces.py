@@ -18,5 +18,5 @@ def observation_space(sides: int = 1) -> Box:
 
 
 def action_space() -> Box:
-    """Place on the side that is struck, deflection from the normal, speed; each from -1 to 1 over its range in the scene."""
+    """Place on the side, deflection from the normal, speed; each from -1 to 1 over its range in the scene."""
     return Box(-1.0, 1.0, (3,), dtype=np.float32)

@@ -1,7 +1,8 @@
 """The task of CLASH, section IV-C, as pure functions: strike a block from sub-goal to sub-goal.
 
 A *heading pose* is (x, y, heading) [m, m, rad]: the block's place, and the direction in which a square blow on the
-middle of a side (see `sides.py`) sends it. Corners [K+1, 2] [m] are the ends of K segments; a sub-goal is a heading pose.
+middle of a side (see `sides.py`) sends it. Corners [K+1, 2] [m] are the ends of K segments; a sub-goal is a heading
+pose.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def way_ahead(place: Array, start: Array, goal: Array) -> Array:
     along = leg / length[:, None]
     reached = np.clip(((place - start) * along).sum(axis=1) + AHEAD, 0.0, length)
     towards = start + reached[:, None] * along - place
-    return np.arctan2(towards[:, 1], towards[:, 0])
+    return np.asarray(np.arctan2(towards[:, 1], towards[:, 0]))
 
 
 def observe(pose: Array, start: Array, goal: Array, length: float = LENGTH) -> NDArray[np.float32]:

@@ -70,8 +70,9 @@ def rollout(
 ) -> RolloutResult:
     """Try a saved policy along routes (1, 2, 3 or files): success and sub-goal rates with 95 % intervals.
 
-    `on` names a stand-in reality (its block has the shape that the policy was trained for), the folder of a corrected model, or a `Reality` of one's own (`module:Class`), whose
-    recordings go into `POLICY/trials-001` and so on. The animation goes to `POLICY/trials.gif` unless another name is
+    `on` names a stand-in reality (its block has the shape that the policy was trained for), the folder of a corrected
+    model, or a `Reality` of one's own (`module:Class`), whose recordings go into `POLICY/trials-001` and so on. The
+    animation goes to `POLICY/trials.gif` unless another name is
     given; it is one more trial along each route, so one's own `Reality` does it only if a name is given.
     """
     picture = Path(policy) / "trials.gif" if animation is None else Path(animation)

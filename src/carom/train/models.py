@@ -64,8 +64,8 @@ def is_jax(model: BaseAlgorithm) -> bool:
 def policy_of(model: BaseAlgorithm, *, environment: str = "", made_by: Mapping[str, Any] | None = None) -> Policy:
     """The deterministic actor of a SAC or PPO model of Stable-Baselines3 or sbx.
 
-    What its actions mean (`strikes_mean`), the block (`scene`) and the length of segments are added to `made_by`, if the
-    model still has an environment of Carom's.
+    What its actions mean (`strikes_mean`), the block (`scene`) and the length of segments are added to `made_by`, if
+    the model still has an environment of Carom's.
     """
     kind = type(model).__name__
     if kind not in ("SAC", "PPO"):
