@@ -30,13 +30,20 @@ def policy(tmp_path_factory):
     assert facts["transitions"] == 384
     assert facts["simulator"] == "mujoco"
     assert set(facts["timing"]) == {"environment", "updates", "rest", "total"}
+    own = facts["in_own_simulator"]
+    assert own["trials"] == 100
+    assert own["success_rate_interval"][0] <= own["success_rate"] <= own["success_rate_interval"][1]
     return out
 
 
 def test_a_finished_training_is_not_repeated(policy):
     before = (policy / "policy.safetensors").stat().st_mtime_ns
-    code, _, err = carom(*TRAIN, "--out", policy)
+    code, said, err = carom(*TRAIN, "--out", policy)
     assert code == 0, err
+    words = " ".join(said.split())
+    assert "success in its own simulator: 0." in words  # three updates teach nothing, and it says so
+    assert "warning: it succeeds in less than 0.8 of the trials even where it was trained" in words
+    assert "struck │ the arc that sends it -90 degrees from its x axis" in words
     assert (policy / "policy.safetensors").stat().st_mtime_ns == before
     code, _, err = carom(*TRAIN, "--out", policy, "--seed", 5)
     assert code == 2
@@ -83,6 +90,8 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         ((*TRAIN, "--out", "X", "--env", "carom/StrikeRoute-v1"), "did you mean 'carom/StrikeRoute-v0'"),
         ((*TRAIN, "--out", "X", "--route", "2"), "--route belongs to carom/StrikeRoute-v0"),
         ((*TRAIN, "--out", "X", "--preset", "quick"), "unknown preset"),
+        ((*TRAIN, "--out", "X", "--length", "0"), "length of a segment: expected 0.08 to 10 m"),
+        ((*TRAIN, "--out", "X", "--length", "3"), "out of reach in five strikes: the fastest blow (0.8 m/s) moves"),
         ((*TRAIN, "--out", "X", "--model", "nowhere"), "nowhere"),
         (("rollout", "POLICY", "--on", "nylon-lo"), "did you mean 'nylon-low'"),
         (("rollout", "POLICY", "--routes", "7"), "expected one of 1, 2, 3 or a file"),
@@ -99,7 +108,7 @@ def test_mistakes_end_in_one_line(policy, tmp_path, arguments, said):
     places = {"X": tmp_path / "X", "POLICY": policy, "SQUARE": tmp_path / "square"}
     shutil.copytree(policy, places["SQUARE"])
     header = (policy / "policy.json").read_text()
-    (places["SQUARE"] / "policy.json").write_text(header.replace('"shape": "semi-cylinder"', '"shape": "box"'))
+    (places["SQUARE"] / "policy.json").write_text(header.replace('"shape": "semi-cylinder"', '"shape": "box"', 1))
     code, _, err = carom(*(places.get(a, a) for a in arguments))
     assert code == 2
     assert said in err

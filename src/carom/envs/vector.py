@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, final
 
@@ -98,7 +99,7 @@ def routes(num_envs: int = 1, **options: Any) -> StrikeVectorEnv:
 def _starts(kind: str, options: dict[str, Any]) -> Starts:
     if kind not in KINDS:
         raise CaromError(unknown_name("kind", kind, KINDS))
-    known: tuple[str, ...] = ("start_radius", "heading_spread", "turn_spread") if kind == "segment" else ("route",)
+    known = [field.name for field in fields(SegmentStarts)] if kind == "segment" else ["route"]
     for name in options:
         if name not in known:
             raise CaromError(unknown_name(f"option of kind '{kind}'", name, known))
