@@ -75,12 +75,19 @@ def test_the_half_disc_as_an_outline_is_struck_as_the_semi_cylinder() -> None:
     np.testing.assert_allclose(mine.velocity, known.velocity, atol=0.02)
 
 
-def test_a_strike_is_within_the_side_and_away_from_corners() -> None:
-    for side in sides_of(task_scene(builtin("triangle"))):
+@pytest.mark.parametrize(
+    ("scene", "width"),
+    [
+        (block(HEXAGON), 0.84 * 0.05),
+        (builtin("triangle"), 2 * 0.1 / np.sqrt(12)),
+    ],  # 8 % from corners; k from the middle
+)
+def test_a_strike_is_away_from_corners_and_not_too_far_out(scene: StrikeScene, width: float) -> None:
+    for side in sides_of(task_scene(scene)):
         blow = side.space.commands(np.array([[0, 0.5, 1], [0.5, 0.5, 1], [1, 0.5, 1]]))
         angle = np.arctan2(blow.velocity[:, 1], blow.velocity[:, 0])
         assert wrap_angle(angle - side.heading) == pytest.approx([0, 0, 0], abs=1e-9)
-        assert np.linalg.norm(blow.contact_point[2] - blow.contact_point[0]) == pytest.approx(0.84 * 0.1)
+        assert np.linalg.norm(blow.contact_point[2] - blow.contact_point[0]) == pytest.approx(width)
 
 
 def pushed(way: float, turn: float = 0.0):

@@ -19,6 +19,9 @@ from carom.state import Array, wrap_angle
 WIDEST = 5 * np.pi / 12  #: [rad] of a curve to either side of its middle: Table I's 15 to 165 degrees of a half circle
 WINDOWS = 4  #: sides of an outline without a sharp corner: stretches that overlap
 PIECES = 96  #: straight pieces that stand for a curve
+LEVER = (
+    1.0  #: radii of gyration from the centre of mass: blows farther out on a face spin a block more than they send it
+)
 SHORT = 0.5  #: of the longest side: shorter ones are bevels, which nobody aims at
 
 
@@ -70,7 +73,10 @@ def _stretches(scene: StrikeScene) -> list[tuple[float, Stretches, bool]]:
     longest = max(usable[1] - usable[0] for usable, _, _ in runs)
     chosen = [run for run in runs if run[0][1] - run[0][0] >= SHORT * longest and _square(scene, run[0])]
     chosen = chosen or [min(runs, key=lambda run: np.abs(_levers(scene, run[0])).min())]
-    return [_made(outline, usable, middle, turning > 0) for usable, middle, turning in chosen]
+    return [
+        _made(outline, usable if turning else _steady(scene, usable), middle, turning > 0)
+        for usable, middle, turning in chosen
+    ]
 
 
 def _turns(normal: Array) -> Array:
@@ -96,6 +102,15 @@ def _levers(scene: StrikeScene, usable: tuple[float, float]) -> Array:
     point, outward = scene.outline.point_at(np.linspace(*usable, PIECES + 1))
     away = point - scene.target.planar_com
     return np.asarray(away[:, 0] * outward[:, 1] - away[:, 1] * outward[:, 0])
+
+
+def _steady(scene: StrikeScene, usable: tuple[float, float]) -> tuple[float, float]:
+    """The part of a face within `LEVER` of the centre of mass; all of it if there is none."""
+    first, *_, last = _levers(scene, usable)
+    most = LEVER * scene.gyration_radius
+    shares = np.clip((np.array([-most, most]) - first) / (last - first), 0.0, 1.0)
+    low, high = usable[0] + np.sort(shares) * (usable[1] - usable[0])
+    return (float(low), float(high)) if low < high else usable
 
 
 def _square(scene: StrikeScene, usable: tuple[float, float]) -> bool:
