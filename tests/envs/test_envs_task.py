@@ -8,14 +8,8 @@ import pytest
 from carom.core.errors import CaromError
 from carom.envs.routes import ROUTES
 from carom.envs.starts import DRAWS, SegmentStarts, uniform
-from carom.envs.task import heading_angle, inside, left_zone, observe, rewards, sub_goals, way_ahead
-from carom.scenes.strike import builtin
+from carom.envs.task import inside, left_zone, observe, rewards, sub_goals, way_ahead
 from carom.state import rotate, wrap_angle
-
-
-def test_heading_is_away_from_the_middle_of_the_arc() -> None:
-    assert heading_angle(builtin("semi-cylinder")) == pytest.approx(-np.pi / 2)
-    assert heading_angle(builtin("square")) == 0.0
 
 
 def test_planner_aims_at_the_next_but_one() -> None:

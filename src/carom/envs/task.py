@@ -51,11 +51,9 @@ def task_scene(scene: StrikeScene) -> StrikeScene:
 
 def strikes_of(scene: StrikeScene) -> dict[str, Any]:
     """What actions stand for in a scene, to be kept with a policy: the block, and the ranges of its strikes."""
-    scene = task_scene(scene)
+    scene, kind = task_scene(scene), scene.shape.kind
     meant: dict[str, Any] = {
-        "shape": "extruded"
-        if scene.shape.kind == "mesh"
-        else scene.shape.kind,  # a file keeps no more than its outline
+        "shape": "extruded" if kind == "mesh" else kind,  # of a mesh a policy keeps no more than its outline
         "size_m": [round(float(v), 4) for v in np.ptp(scene.outline.vertices, axis=0)],
         "arc_rad": None if scene.arc is None else [round(float(v), 4) for v in scene.arc],
         "deflection_rad": round(float(scene.deflection), 4),
@@ -64,11 +62,6 @@ def strikes_of(scene: StrikeScene) -> dict[str, Any]:
     if scene.arc is None:
         meant["headings_rad"] = [round(side.heading, 4) for side in sides_of(scene)]
     return meant
-
-
-def heading_angle(scene: StrikeScene) -> float:
-    """Heading in the block's own frame [rad]: away from the middle of its first side."""
-    return sides_of(task_scene(scene))[0].heading
 
 
 def place_in(scene: StrikeScene) -> Array:
