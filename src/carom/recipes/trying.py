@@ -15,6 +15,7 @@ from carom.envs.render import animation as write_animation
 from carom.envs.render import frame
 from carom.envs.routes import Route, route_from
 from carom.envs.starts import RouteStarts
+from carom.envs.task import LENGTH
 from carom.recipes.policies import APART, is_own, reality_from
 from carom.recipes.result import PrintedTable, Result, brief
 from carom.scenes.strike import StrikeScene
@@ -81,7 +82,7 @@ def rollout(
     if not 1 <= trials <= MOST_TRIALS:
         raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
     saved = load_policy(Path(policy))
-    chosen = [route_from(r, length=saved.length) for r in routes]
+    chosen = [route_from(r, length=LENGTH if saved.length is None else saved.length) for r in routes]
     made, found = _Realities(on, Path(policy), saved.scene, seed, threads), []
     for number, route in enumerate(chosen):
         strike, scene = made.next()  # anew: no route depends on the others

@@ -20,7 +20,6 @@ from pydantic import Field
 from carom.core.artefacts import Header, read_header, versions, write_header
 from carom.core.errors import CaromError, ModelError, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
-from carom.envs.task import LENGTH, checked_length
 from carom.scenes.load import scene_from_dict
 from carom.scenes.strike import StrikeScene
 from carom.train.presets import ALGORITHMS
@@ -90,12 +89,12 @@ class Policy:
         return None if kept is None else scene_from_dict(kept, source="the policy's scene")
 
     @property
-    def length(self) -> float:
-        """Of the segments it was trained on [m]."""
-        kept = self.made_by.get("length_m", LENGTH)
-        if not isinstance(kept, int | float):
+    def length(self) -> float | None:
+        """Of the segments it was trained on [m]; None: it does not say, and they were of the usual length."""
+        kept = self.made_by.get("length_m")
+        if kept is not None and not isinstance(kept, int | float):
             raise ModelError(f"policy: length_m: expected a number [m], got {kept!r:.40}")
-        return checked_length(kept)
+        return kept
 
     @property
     def sizes(self) -> tuple[int, ...]:
