@@ -45,7 +45,7 @@ class TrainResult(Result):
         return {"policy": str(self.out), **facts, **self.policy.made_by, "struck": self.struck, "in_own_simulator": own}
 
     def tables(self) -> Sequence[PrintedTable]:
-        hidden = ("settings", "scene", "in_own_simulator")  # long, or said below
+        hidden = ("settings", "scene")  # long
         return (table_of(f"policy in {self.out}", {k: v for k, v in self.to_dict().items() if k not in hidden}),)
 
     def notes(self) -> Sequence[str]:
