@@ -41,7 +41,7 @@ def test_a_finished_training_is_not_repeated(policy):
     before = (policy / "policy.safetensors").stat().st_mtime_ns
     code, said, err = carom(*TRAIN, "--out", policy)
     assert code == 0, err
-    assert "the arc that sends it -90 degrees from its x axis" in " ".join(said.split())
+    assert "the arc whose middle sends it -90 degrees from its x axis" in " ".join(said.split())
     words = " ".join(err.split())
     assert "success in its own simulator: 0." in words  # three updates teach nothing, and it says so
     assert "warning: it succeeds in less than 0.8 of the trials even where it was trained" in words

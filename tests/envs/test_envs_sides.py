@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ def headings(scene: StrikeScene) -> list[float]:
         (builtin("triangle"), [-150, -30, 90]),
         (builtin("box"), [-90, 0, 90, 180]),
         (block(HEXAGON), [-150, -90, -30, 30, 90, 150]),
-        (block(HALF_DISC), [-90]),
-        (block(HALF_DISC - [0.3, 0.1]), [-90]),  # wherever its frame is
+        (block(HALF_DISC), [-150, -120, -90, -60, -30]),  # windows on its arc, none on its flat side
+        (block(HALF_DISC - [0.3, 0.1]), [-150, -120, -90, -60, -30]),  # wherever its frame is
         # bevels of 6 mm are no sides
         (
             block(np.vstack([[c * [1, 0.9], c * [0.9, 1]][:: int(np.prod(np.sign(c)))] for c in SQUARE])),
@@ -59,20 +60,35 @@ def test_sides_are_faces_or_the_arc_that_steers(scene: StrikeScene, expected: li
 def test_a_round_block_is_struck_anywhere() -> None:
     scene = replace(block(SQUARE), target=Body("puck", "target", Shape("cylinder", radius=0.045, height=0.04), 0.4))
     sides = sides_of(task_scene(scene))
-    assert len(sides) == 4
+    assert len(sides) == 12
     ends = np.array([side.space.commands(np.array([[0, 0.5, 0.5], [1, 0.5, 0.5]])).velocity for side in sides])
     angle = np.arctan2(ends[..., 1], ends[..., 0])
     away = wrap_angle(angle - np.array([[side.heading] for side in sides]))
-    assert np.abs(away) == pytest.approx(5 * np.pi / 12, abs=0.03)  # 75 degrees to either side: all around
+    assert np.abs(away) == pytest.approx(np.pi / 6, abs=0.03)  # 30 degrees to either side: all around
 
 
-def test_the_half_disc_as_an_outline_is_struck_as_the_semi_cylinder() -> None:
-    unit = np.random.default_rng(0).random((50, 3))
-    mine, known = (
-        sides_of(task_scene(scene))[0].space.commands(unit) for scene in (block(HALF_DISC), builtin("semi-cylinder"))
-    )
-    np.testing.assert_allclose(mine.contact_point, known.contact_point, atol=5e-4)
-    np.testing.assert_allclose(mine.velocity, known.velocity, atol=0.02)
+def test_the_half_disc_as_an_outline_is_struck_where_the_semi_cylinder_is() -> None:
+    ends = np.array([[0.0, 0.5, 0.5], [1.0, 0.5, 0.5]])
+    known = sides_of(task_scene(builtin("semi-cylinder")))[0].space.commands(ends)
+    sides = sides_of(task_scene(block(HALF_DISC)))
+    assert [side.leads for side in sides] == [True] + [False] * 4  # a segment begins with the middle of the arc
+    windows = [side.space.commands(ends) for side in sorted(sides, key=lambda side: side.heading)]
+    for name, tolerance in (("contact_point", 1e-3), ("velocity", 0.02)):
+        np.testing.assert_allclose(getattr(windows[0], name)[0], getattr(known, name)[0], atol=tolerance)
+        np.testing.assert_allclose(getattr(windows[-1], name)[1], getattr(known, name)[1], atol=tolerance)
+    for lower, upper in pairwise(windows):  # they overlap: no place on the arc is left out
+        assert upper.contact_point[0, 0] > lower.contact_point[1, 0] + 0.01
+
+
+def test_an_outline_of_an_arc_is_struck_along_its_way_and_turned_by_its_middle() -> None:
+    batch = StrikeBatch(pushed(0.1), block(HALF_DISC), starts=SegmentStarts(0.0, np.pi / 4), count=200, seed=3)
+    blows = batch.commands(np.zeros((200, 3)))
+    ahead = rotate(blows.velocity, blows.target_pose[:, 2])
+    assert np.abs(np.degrees(np.arctan2(ahead[:, 1], ahead[:, 0]))).max() < 15 + 1  # windows are 30 degrees apart
+    middle = batch.pose[:, 2]
+    assert np.degrees(np.abs(middle)).max() == pytest.approx(45, abs=1)
+    turn = batch.goal[:, 2] - middle
+    np.testing.assert_allclose(batch.observe()[:, 4:6], np.column_stack([np.cos(turn), np.sin(turn)]), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +154,7 @@ def test_any_side_may_head_on_at_the_sub_goal() -> None:
 
 def test_sides_are_said_and_kept_with_a_policy() -> None:
     assert said(sides_of(task_scene(builtin("square")))).startswith("any of 4 sides")
-    assert said(sides_of(task_scene(block(HALF_DISC)))).startswith("the arc that sends it -90 degrees")
+    assert said(sides_of(task_scene(block(HALF_DISC)))).startswith("the arc whose middle sends it -90 degrees")
     assert "headings_rad" not in strikes_of(builtin("semi-cylinder"))  # policies from before know no such thing
     assert len(strikes_of(builtin("triangle"))["headings_rad"]) == 3
 

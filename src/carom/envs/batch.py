@@ -117,6 +117,7 @@ class StrikeBatch:
         self._engines = list(strike) if isinstance(strike, Sequence) else [strike]
         self.sides, self._place = sides_of(self.scene), place_in(self.scene)
         self._headings = np.array([side.heading for side in self.sides])  # in the block's frame [S] [rad]
+        self._leading = np.flatnonzero([side.leads for side in self.sides])  # the first is one of them
         self.pose = np.zeros((count, 3))  #: heading poses of the first side [N, 3] [m, m, rad]
         self.goals = np.zeros((count, len(self.points) - 1, 3))  #: sub-goals [N, K, 3], heading poses
         self.stage = np.zeros(count, dtype=np.int64)  #: sub-goals reached [N]
@@ -143,7 +144,7 @@ class StrikeBatch:
         drawn = uniform(self.seeds[index], self.episodes[index])
         self.pose[index], self.goals[index] = self.starts.draw(drawn[:, :DRAWS])
         self.engine[index] = (drawn[:, DRAWS] * len(self._engines)).astype(np.int64)
-        behind = (drawn[:, DRAWS + 1] * len(self.sides)).astype(np.int64)  # the side that heads along the segment
+        behind = self._leading[(drawn[:, DRAWS + 1] * len(self._leading)).astype(np.int64)]  # heads along the segment
         self.pose[index, 2] += self._headings[0] - self._headings[behind]
         self.stage[index], self.strikes[index], self.ended[index] = 0, 0, False
         self.trail[index], self.blow[index] = np.nan, np.nan
@@ -173,15 +174,17 @@ class StrikeBatch:
         """Heading poses [N, 3], from poses of the block's own frame [N, 3]."""
         return np.column_stack([rest[:, :2] + rotate(self._place, rest[:, 2]), rest[:, 2] + self._headings[0]])
 
-    def _facing(self, direction: Array) -> NDArray[np.int64]:
-        """Which side heads most in directions [N] [rad] of the table [N]."""
+    def _facing(self, direction: Array, among: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of these sides heads most in directions [N] [rad] of the table [N]."""
         yaw = self.pose[:, 2] - self._headings[0]
-        return np.abs(wrap_angle(direction[:, None] - yaw[:, None] - self._headings)).argmin(axis=1)
+        away = np.abs(wrap_angle(direction[:, None] - yaw[:, None] - self._headings[among]))
+        return np.asarray(among[away.argmin(axis=1)])
 
     @property
     def side(self) -> NDArray[np.int64]:
         """Which side each block would be struck on now [N]: the one that looks most along the way."""
-        return self._facing(way_ahead(self.pose[:, :2], self.points[self.current], self.goal))
+        ahead = way_ahead(self.pose[:, :2], self.points[self.current], self.goal)
+        return self._facing(ahead, np.arange(len(self.sides)))
 
     @property
     def heading(self) -> Array:
@@ -189,8 +192,8 @@ class StrikeBatch:
         return np.asarray(self.pose[:, 2] + self._headings[self.side] - self._headings[0])
 
     def _turned(self, goal: Array) -> Array:
-        """Sub-goals [N, 3] for heading poses of the first side, where any side may be the one that heads on."""
-        away = self._headings[0] - self._headings[self._facing(goal[:, 2])]
+        """Sub-goals [N, 3] for heading poses of the first side, where any that leads may be the one that heads on."""
+        away = self._headings[0] - self._headings[self._facing(goal[:, 2], self._leading)]
         return np.column_stack([goal[:, :2], goal[:, 2] + away])
 
     def observe(self) -> NDArray[np.float32]:
