@@ -32,13 +32,20 @@ def policy(tmp_path_factory):
     assert facts["transitions"] == 384
     assert facts["simulator"] == "mujoco"
     assert set(facts["timing"]) == {"environment", "updates", "rest", "total"}
+    own = facts["in_own_simulator"]
+    assert own["trials"] == 100
+    assert own["success_rate_interval"][0] <= own["success_rate"] <= own["success_rate_interval"][1]
     return out
 
 
 def test_a_finished_training_is_not_repeated(policy):
     before = (policy / "policy.safetensors").stat().st_mtime_ns
-    code, _, err = carom(*TRAIN, "--out", policy)
+    code, said, err = carom(*TRAIN, "--out", policy)
     assert code == 0, err
+    assert "the arc whose middle sends it -90 degrees from its x axis" in " ".join(said.split())
+    words = " ".join(err.split())
+    assert "success in its own simulator: 0." in words  # three updates teach nothing, and it says so
+    assert "warning: it succeeds in less than 0.8 of the trials even where it was trained" in words
     assert (policy / "policy.safetensors").stat().st_mtime_ns == before
     code, _, err = carom(*TRAIN, "--out", policy, "--seed", 5)
     assert code == 2
@@ -85,6 +92,8 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         ((*TRAIN, "--out", "X", "--env", "carom/StrikeRoute-v1"), "did you mean 'carom/StrikeRoute-v0'"),
         ((*TRAIN, "--out", "X", "--route", "2"), "--route belongs to carom/StrikeRoute-v0"),
         ((*TRAIN, "--out", "X", "--preset", "quick"), "unknown preset"),
+        ((*TRAIN, "--out", "X", "--length", "0"), "length of a segment: expected 0.08 to 10 m"),
+        ((*TRAIN, "--out", "X", "--length", "3"), "out of reach in five strikes: the fastest blow (0.8 m/s) moves"),
         ((*TRAIN, "--out", "X", "--model", "nowhere"), "nowhere"),
         (("rollout", "POLICY", "--on", "nylon-lo"), "did you mean 'nylon-low'"),
         (("rollout", "POLICY", "--routes", "7"), "expected one of 1, 2, 3 or a file"),
@@ -94,7 +103,7 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         (("rollout", "POLICY", "2"), "routes follow --routes"),
         (("rollout", "POLICY", "--animation", "trials.mp4"), "expected a name that ends in .gif"),
         (("rollout", "POLICY", "--trials", "1000000000"), "expected 1 to 100000"),
-        (("rollout", "SQUARE"), "the policy was trained with shape box, this reality has semi-cylinder"),
+        (("rollout", "SQUARE"), "the policy's scene: "),  # a box that has a radius
     ],
 )
 def test_mistakes_end_in_one_line(policy, tmp_path, arguments, said):

@@ -8,14 +8,8 @@ import pytest
 from carom.core.errors import CaromError
 from carom.envs.routes import ROUTES
 from carom.envs.starts import DRAWS, SegmentStarts, uniform
-from carom.envs.task import heading_angle, inside, left_zone, observe, rewards, sub_goals
-from carom.scenes.strike import builtin
+from carom.envs.task import inside, left_zone, observe, rewards, sub_goals, way_ahead
 from carom.state import rotate, wrap_angle
-
-
-def test_heading_is_away_from_the_middle_of_the_arc() -> None:
-    assert heading_angle(builtin("semi-cylinder")) == pytest.approx(-np.pi / 2)
-    assert heading_angle(builtin("square")) == 0.0
 
 
 def test_planner_aims_at_the_next_but_one() -> None:
@@ -30,6 +24,8 @@ def test_observation_by_hand() -> None:
     seen = observe(pose, start, np.array([[1.0, 2.3, np.pi]]))[0]
     assert seen.dtype == np.float32
     assert seen == pytest.approx([0.5, 0.5, 0.5, -0.02 / 0.3, 0.0, 1.0], abs=1e-6)
+    shorter = observe(pose, start, np.array([[1.0, 2.3, np.pi]]), 0.2)[0]  # segments of another length, another unit
+    assert shorter == pytest.approx([0.75, 0.5, 0.75, -0.1, 0.0, 1.0], abs=1e-6)
 
 
 def test_observation_does_not_change_when_the_table_is_turned() -> None:
@@ -42,6 +38,15 @@ def test_observation_does_not_change_when_the_table_is_turned() -> None:
 
     other = observe(moved(pose), rotate(start, turn) + shift, moved(goal))
     assert other == pytest.approx(observe(pose, start, goal), abs=1e-5)
+
+
+def test_the_way_ahead_leads_back_to_the_line_and_to_the_sub_goal_at_its_end() -> None:
+    start, goal = np.array([[1.0, 2.0]] * 4), np.array([[1.0, 2.3, 0.0]] * 4)
+    place = np.array(
+        [[1.0, 2.05], [0.97, 2.1], [1.03, 2.26], [1.0, 2.4]]
+    )  # on the line, left of it, near the end, past it
+    expected = [np.pi / 2, np.arctan2(0.1, 0.03), np.arctan2(0.04, -0.03), -np.pi / 2]
+    assert way_ahead(place, start, goal) == pytest.approx(expected)
 
 
 def test_rewards_are_table_v() -> None:
@@ -70,7 +75,7 @@ def test_the_way_counts_and_its_start_does_not() -> None:
 def test_starts_cover_their_ranges_and_rows_are_independent() -> None:
     seeds, episodes = np.arange(4000, dtype=np.uint64), np.zeros(4000, dtype=np.int64)
     u = uniform(seeds, episodes)
-    numbers = DRAWS + 1
+    numbers = DRAWS + 2
     assert u.shape == (4000, numbers)
     assert u.mean(axis=0) == pytest.approx([0.5] * numbers, abs=0.02)
     assert u.std(axis=0) == pytest.approx([12**-0.5] * numbers, abs=0.01)
@@ -83,7 +88,10 @@ def test_starts_cover_their_ranges_and_rows_are_independent() -> None:
     assert np.abs(goal[:, 0, 2]).max() == pytest.approx(np.pi / 3, abs=0.01)
 
 
-@pytest.mark.parametrize("options", [{"start_radius": 0.05}, {"heading_spread": -0.1}, {"turn_spread": np.nan}])
+@pytest.mark.parametrize(
+    "options",
+    [{"start_radius": 0.05}, {"heading_spread": -0.1}, {"turn_spread": np.nan}, {"length": 0.05}, {"length": np.nan}],
+)
 def test_starts_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(CaromError, match="expected"):
         SegmentStarts(**options)

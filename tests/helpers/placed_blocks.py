@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from carom.engines.contract import Rollout, Status, Validation, frame_times
 from carom.envs import RouteStarts, SegmentStarts, StrikeBatch, route_from
+from carom.envs.sides import sides_of
 from carom.envs.starts import Starts
-from carom.envs.task import heading_angle
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Array, StrikeCommands, Strikes
 
@@ -27,7 +27,7 @@ class Placed:
         self.calls.append(commands)
         ok = np.array([p is not None for p in self.next])
         rest = np.array([p if p is not None else (np.nan,) * 3 for p in self.next], dtype=np.float64)
-        return rest - [0.0, 0.0, heading_angle(SCENE)], ok
+        return rest - [0.0, 0.0, sides_of(SCENE)[0].heading], ok
 
 
 class Pushes:

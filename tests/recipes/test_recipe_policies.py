@@ -9,11 +9,16 @@ pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not instal
 
 from carom.core.artefacts import write_header
 from carom.core.errors import CaromError
+from carom.envs import ROUTES
+from carom.envs.task import strikes_of, task_scene
 from carom.reality import sample_commands, standin
-from carom.recipes import policies
-from carom.recipes.policies import EngineOptions, reality_strike, training_engines
+from carom.recipes import policies, rollout
+from carom.recipes.policies import EngineOptions, reality_strike, standin_strike, training_engines
 from carom.recordings import read, write
+from carom.scenes.load import scene_to_dict
+from carom.scenes.strike import builtin, from_bodies
 from carom.state import StrikeCommands, wrap_angle
+from carom.train import Policy, run_trials, save_policy
 
 LAB = standin("nylon-padded", seed=4)
 
@@ -60,6 +65,29 @@ def test_a_strike_that_misses_leaves_the_block_and_a_lost_recording_is_named(tmp
     np.testing.assert_array_equal(rest, wanted.target_pose)
     with pytest.raises(CaromError, match="expected a recording for each of 2 strikes, got 1"):
         reality_strike(Misses(1), tmp_path / "b")(wanted)
+
+
+HEXAGON = 0.05 * np.column_stack([np.cos(np.arange(6) * np.pi / 3), np.sin(np.arange(6) * np.pi / 3)])
+
+
+@pytest.mark.parametrize("shape", ["square", "triangle", HEXAGON])
+def test_a_policy_is_tried_on_a_stand_in_of_its_own_shape(tmp_path: Path, shape: str | np.ndarray) -> None:
+    bodies = standin("nylon-low", shape, seed=0).bodies
+    scene = task_scene(from_bodies(bodies["block"], bodies["striker"]))
+    weights, low, seen = np.zeros((3, 8), np.float32), np.full(3, -1, np.float32), np.full(8, 10, np.float32)
+    made_by = {"strikes_mean": strikes_of(scene), "scene": scene_to_dict(scene), "length_m": 0.2}
+    straight = np.array([0.0, 0.0, -0.3], np.float32)  # a square blow on the middle, 0.41 m/s, whatever it sees
+    saved = Policy("ppo", "test", "tanh", False, (weights,), (straight,), -seen, seen, low, -low, made_by)
+    save_policy(tmp_path, saved)
+    tried = rollout(tmp_path, on="nylon-low", routes=["1"], trials=20)
+    (trials,) = tried.trials
+    assert trials.route.length == 0.2
+    assert trials.route.points[-1].tolist() == [0.2, 0.0]
+    assert (trials.strikes > 0).all()
+    moved = np.linalg.norm(np.diff(trials.path[:, :2, :2], axis=1)[:, 0], axis=1)
+    assert (moved > 0.03).all()  # every blow met a side of this block
+    with pytest.raises(CaromError, match="the policy was trained with shape"):
+        run_trials(saved, standin_strike(LAB, seed=0), builtin("semi-cylinder"), ROUTES["1"], trials=1)
 
 
 class Fake:

@@ -6,7 +6,8 @@ from scipy.stats import binomtest
 
 from carom.core.errors import CaromError
 from carom.envs.routes import route_from
-from carom.envs.task import STRIKES, heading_angle, strikes_of
+from carom.envs.sides import sides_of
+from carom.envs.task import STRIKES, strikes_of
 from carom.scenes.strike import builtin
 from carom.state import StrikeCommands
 from carom.train import Policy, Trials, rate_of, run_trials
@@ -26,7 +27,7 @@ def along_heading(length: float):
 
     def strike(commands: StrikeCommands) -> tuple[np.ndarray, np.ndarray]:
         pose = commands.target_pose.copy()
-        heading = pose[:, 2] + heading_angle(SCENE)
+        heading = pose[:, 2] + sides_of(SCENE)[0].heading
         pose[:, :2] += length * np.column_stack([np.cos(heading), np.sin(heading)])
         return pose, np.ones(len(pose), dtype=bool)
 

@@ -6,7 +6,7 @@ It knows neither Gymnasium nor engines: it is given something that strikes (`Str
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError
 from carom.engines.contract import Simulator, Status
 from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.envs.sides import sides_of
 from carom.envs.starts import DRAWS, Starts, uniform
-from carom.envs.task import REACH, STRIKES, TERMS, errors, heading_angle, left_zone, observe, rewards, task_scene
+from carom.envs.task import REACH, STRIKES, TERMS, errors, left_zone, observe, place_in, rewards, task_scene, way_ahead
 from carom.plan.search import HORIZON
-from carom.plan.space import approach, strike_space
+from carom.plan.space import approach
 from carom.scenes.strike import StrikeScene, builtin
-from carom.state import Array, StrikeCommands, rotate
+from carom.state import Array, StrikeCommands, rotate, wrap_angle
 
 Mask = NDArray[np.bool_]
 #: Carries out strikes: rests [N, 3] (x, y, yaw of the target's frame [m, m, rad]), and whether each came about [N]
@@ -36,7 +37,7 @@ ROWS = ("pose", "goals", "stage", "strikes", "ended", "seeds", "episodes", "engi
 class Outcome:
     """What one strike at each of N tasks brought. Rows that were not struck are as they were, without reward."""
 
-    observation: NDArray[np.float32]  #: [N, 6] of what comes next (dimensionless)
+    observation: NDArray[np.float32]  #: [N, 6 or 8] of what comes next (dimensionless)
     terms: Array  #: [N, 4] of the reward, R1 to R4
     terminated: Mask  #: [N]
     reached: Mask  #: [N] the sub-goal was reached with this strike
@@ -112,9 +113,12 @@ class StrikeBatch:
         if count < 1:
             raise CaromError(f"count: expected 1 task or more, got {count}")
         self.scene, self.starts, self.count, self.points = task_scene(scene), starts, count, starts.points
+        self.length = starts.length  #: of segments [m], by which observations are divided
         self._engines = list(strike) if isinstance(strike, Sequence) else [strike]
-        self._space, self._heading = strike_space(self.scene, np.zeros(3)), heading_angle(self.scene)
-        self.pose = np.zeros((count, 3))  #: heading poses [N, 3] [m, m, rad]
+        self.sides, self._place = sides_of(self.scene), place_in(self.scene)
+        self._headings = np.array([side.heading for side in self.sides])  # in the block's frame [S] [rad]
+        self._leading = np.flatnonzero([side.leads for side in self.sides])  # the first is one of them
+        self.pose = np.zeros((count, 3))  #: heading poses of the first side [N, 3] [m, m, rad]
         self.goals = np.zeros((count, len(self.points) - 1, 3))  #: sub-goals [N, K, 3], heading poses
         self.stage = np.zeros(count, dtype=np.int64)  #: sub-goals reached [N]
         self.strikes = np.zeros(count, dtype=np.int64)  #: used for the current sub-goal [N]
@@ -140,6 +144,8 @@ class StrikeBatch:
         drawn = uniform(self.seeds[index], self.episodes[index])
         self.pose[index], self.goals[index] = self.starts.draw(drawn[:, :DRAWS])
         self.engine[index] = (drawn[:, DRAWS] * len(self._engines)).astype(np.int64)
+        behind = self._leading[(drawn[:, DRAWS + 1] * len(self._leading)).astype(np.int64)]  # heads along the segment
+        self.pose[index, 2] += self._headings[0] - self._headings[behind]
         self.stage[index], self.strikes[index], self.ended[index] = 0, 0, False
         self.trail[index], self.blow[index] = np.nan, np.nan
         return self.observe()
@@ -157,14 +163,50 @@ class StrikeBatch:
     @property
     def target_pose(self) -> Array:
         """x, y, yaw of the block's own frame [N, 3] [m, m, rad]."""
-        return self.pose - [0.0, 0.0, self._heading]
+        return self.of_frame(self.pose)
+
+    def of_frame(self, pose: Array) -> Array:
+        """Poses of the block's own frame [N, 3], from heading poses [N, 3]."""
+        yaw = pose[:, 2] - self._headings[0]
+        return np.column_stack([pose[:, :2] - rotate(self._place, yaw), yaw])
+
+    def of_heading(self, rest: Array) -> Array:
+        """Heading poses [N, 3], from poses of the block's own frame [N, 3]."""
+        return np.column_stack([rest[:, :2] + rotate(self._place, rest[:, 2]), rest[:, 2] + self._headings[0]])
+
+    def _facing(self, direction: Array, among: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of these sides heads most in directions [N] [rad] of the table [N]."""
+        yaw = self.pose[:, 2] - self._headings[0]
+        away = np.abs(wrap_angle(direction[:, None] - yaw[:, None] - self._headings[among]))
+        return np.asarray(among[away.argmin(axis=1)])
+
+    @property
+    def side(self) -> NDArray[np.int64]:
+        """Which side each block would be struck on now [N]: the one that looks most along the way."""
+        ahead = way_ahead(self.pose[:, :2], self.points[self.current], self.goal)
+        return self._facing(ahead, np.arange(len(self.sides)))
+
+    @property
+    def heading(self) -> Array:
+        """Where a square blow on that side would send each block [N] [rad]."""
+        return np.asarray(self.pose[:, 2] + self._headings[self.side] - self._headings[0])
+
+    def _turned(self, goal: Array) -> Array:
+        """Sub-goals [N, 3] for heading poses of the first side, where any that leads may be the one that heads on."""
+        away = self._headings[0] - self._headings[self._facing(goal[:, 2], self._leading)]
+        return np.column_stack([goal[:, :2], goal[:, 2] + away])
 
     def observe(self) -> NDArray[np.float32]:
-        """What a policy sees [N, 6]."""
-        return observe(self.pose, self.points[self.current], self.goal)
+        """What a policy sees [N, 6]; of a block with several sides also where the one to strike is [N, 8]."""
+        side, goal = self._headings[self.side], self._turned(self.goal)
+        away = np.column_stack([np.zeros((self.count, 2)), side - self._headings[0]])
+        seen = observe(self.pose + away, self.points[self.current], goal + away, self.length)
+        if len(self.sides) == 1:
+            return seen
+        return np.column_stack([seen, np.cos(side), np.sin(side)]).astype(np.float32)
 
     def commands(self, actions: ArrayLike, active: Mask | None = None) -> StrikeCommands:
-        """The strikes that actions [N, 3] in [-1, 1] ask for: place on the arc, deflection, speed; of active rows."""
+        """The strikes that actions [N, 3] in [-1, 1] ask for: place on the side, deflection, speed; of active rows."""
         wanted = np.asarray(actions, dtype=np.float64)
         rows = np.ones(self.count, dtype=bool) if active is None else np.asarray(active, dtype=bool)
         if wanted.shape != (self.count, 3):
@@ -173,7 +215,13 @@ class StrikeBatch:
             worst = int(np.argmax(np.isnan(wanted).any(axis=1) & rows))
             raise CaromError(f"action of row {worst}: expected three numbers in [-1, 1], got {wanted[worst].tolist()}")
         unit = (np.clip(wanted[rows], -1.0, 1.0) + 1) / 2
-        return replace(self._space.commands(unit), target_pose=self.target_pose[rows])
+        side, pose = self.side[rows], self.target_pose[rows]
+        point, velocity = np.zeros((len(unit), 2)), np.zeros((len(unit), 2))
+        for number in np.unique(side):
+            own = side == number
+            made = self.sides[number].space.commands(unit[own])
+            point[own], velocity[own] = made.contact_point, made.velocity
+        return StrikeCommands(point, velocity, pose)
 
     def step(self, actions: ArrayLike, active: ArrayLike | None = None) -> Outcome:
         """One strike at each row of the mask `active` [N] (None: all), all that share an engine in one call."""
@@ -183,17 +231,19 @@ class StrikeBatch:
         if (rows & self.ended).any():
             raise CaromError(f"row {int(np.argmax(rows & self.ended))} has ended; reset it before the next strike")
         commands = self.commands(actions, rows)
-        rest, carried_out = self._struck(commands, self.engine[rows])
+        rest, carried_out = self.struck(commands, self.engine[rows])
         before, goal = self.pose.copy(), self.goal
         index = np.flatnonzero(rows)
         self._remember(index, commands)
-        self.pose[index[carried_out]] = rest[carried_out] + [0.0, 0.0, self._heading]
+        self.pose[index[carried_out]] = self.of_heading(rest[carried_out])
         self.strikes[index] += 1
         failed = np.zeros(self.count, dtype=bool)
         failed[index[~carried_out]] = True
         return self._judged(rows, before, goal, failed)
 
-    def _struck(self, commands: StrikeCommands, engine: NDArray[np.int64]) -> tuple[Array, Mask]:
+    def struck(self, commands: StrikeCommands, engine: NDArray[np.int64] | None = None) -> tuple[Array, Mask]:
+        """What comes of strikes, each in one of the engines (None: the first); the tasks stay as they are."""
+        engine = np.zeros(len(commands), dtype=np.int64) if engine is None else engine
         rest, carried_out = np.zeros((len(commands), 3)), np.zeros(len(commands), dtype=bool)
         for number in np.unique(engine):
             own = engine == number
@@ -209,7 +259,7 @@ class StrikeBatch:
 
     def _judged(self, rows: Mask, before: Array, goal: Array, failed: Mask) -> Outcome:
         """Reward and end of each task; tasks whose sub-goal was reached go on to the next."""
-        distance, turn = errors(self.pose, goal)
+        distance, turn = errors(self.pose, self._turned(goal))
         left = rows & ~failed & left_zone(before[:, :2], self.pose[:, :2], self.points)
         reached = rows & ~left & (distance <= REACH)  # what left the zone on its way has not arrived
         strikes = self.strikes.copy()

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from carom.core.errors import CaromError
 from carom.envs.batch import StrikeBatch
-from carom.envs.task import HALF_WIDTH, REACH, STRIKES, heading_angle
+from carom.envs.task import HALF_WIDTH, REACH, STRIKES
 from carom.state import Array, rotate
 
 Pixels = NDArray[np.uint8]
@@ -158,7 +158,8 @@ def _sub_goals(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
 
 def _outline(batch: StrikeBatch, pose: Array) -> Array:
     """The block's outline [M, 2] at a heading pose, world [m]."""
-    return pose[:2] + rotate(batch.scene.outline.vertices, pose[2] - heading_angle(batch.scene))
+    x, y, yaw = batch.of_frame(pose[None])[0]
+    return np.array([x, y]) + rotate(batch.scene.outline.vertices, yaw)
 
 
 def _block(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
@@ -166,7 +167,8 @@ def _block(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
     pose = batch.pose[row]
     outline = _outline(batch, pose)
     canvas.polygon(outline, BLOCK, EDGE)
-    ahead = np.array([np.cos(pose[2]), np.sin(pose[2])])
+    heading = batch.heading[row]
+    ahead = np.array([np.cos(heading), np.sin(heading)])
     reach = (outline - pose[:2]) @ ahead
     tail, tip = np.quantile([reach.min(), reach.max()], [0.15, 0.85])
     canvas.arrow(pose[:2] + tail * ahead, pose[:2] + tip * ahead, (255, 255, 255), 2)

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 
 from carom.core.errors import CaromError
 from carom.core.yaml_files import YamlError, read_yaml, refuse_duplicates
-from carom.envs.task import LENGTH, directions
+from carom.envs.task import LENGTH, SHORTEST, checked_length, directions
 from carom.state import Array, wrap_angle
 
-SHORTEST = 0.08  #: [m] of a leg: shorter ones are wider than long
 MOST_SEGMENTS = 100
 SHARPEST = np.pi / 2  #: [rad] of a bend
 FARTHEST = 100.0  #: [m]
@@ -29,16 +28,18 @@ class Route:
     """Where a block is to go. It starts on the first point, heading along the first segment."""
 
     name: str
-    points: Array  #: [K+1, 2] ends of the segments, none longer than `LENGTH` [m]
+    points: Array  #: [K+1, 2] ends of the segments, none longer than `length` [m]
     heading_spread: float = 0.0  #: the heading at the start is uniform within plus or minus this [rad]
+    length: float = LENGTH  #: of the segments that a policy is made for [m]
 
     def __post_init__(self) -> None:
         where = f"route '{self.name}'"
-        points = _checked_corners(self.points, where)
+        points = _checked_corners(self.points, where, checked_length(self.length))
         longest = float(np.linalg.norm(np.diff(points, axis=0), axis=1).max())
-        if longest > LENGTH * (1 + SLACK):
+        if longest > self.length * (1 + SLACK):
             raise CaromError(
-                f"{where}: expected segments of at most {LENGTH:g} m, got {longest:g} m; divide them (route_through)"
+                f"{where}: expected segments of at most {self.length:g} m, got {longest:g} m; divide them "
+                "(route_through)"
             )
         spread = self.heading_spread
         if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 <= spread <= np.pi:
@@ -51,33 +52,33 @@ class Route:
         return len(self.points) - 1
 
 
-def route_through(name: str, corners: ArrayLike, *, heading_spread: float = 0.0) -> Route:
-    """The route along straight legs through these corners [M, 2] [m]; longer ones are divided into equal segments.
+def route_through(name: str, corners: ArrayLike, *, heading_spread: float = 0.0, length: float = LENGTH) -> Route:
+    """The route along straight legs through these corners [M, 2] [m]; those over `length` [m] are divided evenly.
 
     >>> route_through("hall", [[0, 0], [0.5, 0]]).points.tolist()
     [[0.0, 0.0], [0.25, 0.0], [0.5, 0.0]]
     """
-    ends = _checked_corners(corners, f"route '{name}'")
+    ends = _checked_corners(corners, f"route '{name}'", checked_length(length))
     points = [ends[:1]]
     for start, end in pairwise(ends):
-        parts = int(np.ceil(np.linalg.norm(end - start) / LENGTH - SLACK))
+        parts = int(np.ceil(np.linalg.norm(end - start) / length - SLACK))
         points.append(start + np.arange(1, parts + 1)[:, None] / parts * (end - start))
-    return Route(name, np.concatenate(points), heading_spread)
+    return Route(name, np.concatenate(points), heading_spread, length)
 
 
-def route_from(what: int | str | Path | Route) -> Route:
-    """A built-in route by its number, one from a file, or one as it is."""
+def route_from(what: int | str | Path | Route, *, length: float = LENGTH) -> Route:
+    """A built-in route by its number, one from a file, both in segments of `length` [m]; or one as it is."""
     if isinstance(what, Route):
         return what
-    if str(what) in ROUTES:
-        return ROUTES[str(what)]
+    if str(what) in BENDS:
+        return _bent(str(what), *BENDS[str(what)], checked_length(length))
     path = Path(str(what))
     if isinstance(what, bool | int) or not path.suffix:
-        raise CaromError(f"route: expected one of {', '.join(ROUTES)} or a file (.yaml), got '{what}'")
-    return _read(path)
+        raise CaromError(f"route: expected one of {', '.join(BENDS)} or a file (.yaml), got '{what}'")
+    return _read(path, length)
 
 
-def _read(path: Path) -> Route:
+def _read(path: Path, length: float) -> Route:
     try:
         content, node = read_yaml(path)
         refuse_duplicates(node)
@@ -95,8 +96,8 @@ def _read(path: Path) -> Route:
     if not isinstance(name, str):
         raise CaromError(f"{path}: name: expected a text, got {name!r}")
     try:
-        corners = _checked_corners(content["points"], "points")
-        return route_through(name, corners, heading_spread=content.get("heading_spread", 0.0))
+        corners = _checked_corners(content["points"], "points", length)
+        return route_through(name, corners, heading_spread=content.get("heading_spread", 0.0), length=length)
     except CaromError as problem:
         raise CaromError(f"{path}: {problem}") from problem
 
@@ -119,18 +120,18 @@ def _number_pairs(given: Any, where: str) -> Array:
     return np.array(given, dtype=np.float64)
 
 
-def _checked_corners(given: Any, where: str) -> Array:
-    """Corners [M, 2] of a route that can be gone."""
+def _checked_corners(given: Any, where: str, length: float) -> Array:
+    """Corners [M, 2] of a route that can be gone in segments of a length [m]."""
     corners = _number_pairs(given, where)
-    length = np.linalg.norm(np.diff(corners, axis=0), axis=1)
-    for index in np.flatnonzero(length < SHORTEST * (1 - SLACK)):
+    legs = np.linalg.norm(np.diff(corners, axis=0), axis=1)
+    for index in np.flatnonzero(legs < SHORTEST * (1 - SLACK)):
         raise CaromError(
-            f"{where}[{index + 1}]: expected at least {SHORTEST:g} m from the point before, got {length[index]:g} m"
+            f"{where}[{index + 1}]: expected at least {SHORTEST:g} m from the point before, got {legs[index]:g} m"
         )
-    count = int(np.ceil(length / LENGTH - SLACK).sum())
+    count = int(np.ceil(legs / length - SLACK).sum())
     if count > MOST_SEGMENTS:
         raise CaromError(
-            f"{where}: expected at most {MOST_SEGMENTS} segments of {LENGTH:g} m, got {count}; points are in metres"
+            f"{where}: expected at most {MOST_SEGMENTS} segments of {length:g} m, got {count}; points are in metres"
         )
     bends = np.abs(wrap_angle(np.diff(directions(corners))))
     for index in np.flatnonzero(bends > SHARPEST * (1 + SLACK)):
@@ -141,16 +142,18 @@ def _checked_corners(given: Any, where: str) -> Array:
     return corners
 
 
-def _bent(name: str, bends: ArrayLike, heading_spread: float) -> Route:
+def _bent(name: str, bends: ArrayLike, heading_spread: float, length: float) -> Route:
     """Whole segments from the origin along +x, with these bends [deg] between them."""
     along = np.radians(np.concatenate([[0.0], np.cumsum(np.asarray(bends, dtype=np.float64))]))
-    steps = LENGTH * np.stack([np.cos(along), np.sin(along)], axis=-1)
-    return Route(name, np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)]), heading_spread)
+    steps = length * np.stack([np.cos(along), np.sin(along)], axis=-1)
+    return Route(name, np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)]), heading_spread, length)
 
 
-#: Harder from 1 to 3, as in the paper; its figure gives no angles, so the bends are ours.
-ROUTES: Mapping[str, Route] = {
-    "1": _bent("1", [], np.pi / 6),
-    "2": _bent("2", [30.0], np.pi / 6),
-    "3": _bent("3", [30.0, -45.0], 0.0),
+#: Bends [deg] and spread of the heading at the start [rad]. Harder from 1 to 3, as in the paper; its figure gives no
+#: angles, so the bends are ours.
+BENDS: Mapping[str, tuple[tuple[float, ...], float]] = {
+    "1": ((), np.pi / 6),
+    "2": ((30.0,), np.pi / 6),
+    "3": ((30.0, -45.0), 0.0),
 }
+ROUTES: Mapping[str, Route] = {name: route_from(name) for name in BENDS}

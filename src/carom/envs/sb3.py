@@ -29,7 +29,7 @@ class StrikeVecEnv(VecEnv):
         self.returns, self.lengths = np.zeros(batch.count), np.zeros(batch.count, dtype=np.int64)
         self._actions: NDArray[np.float32] | None = None
         self._started = perf_counter()
-        super().__init__(batch.count, observation_space(), action_space())
+        super().__init__(batch.count, observation_space(len(batch.sides)), action_space())
 
     def reset(self) -> NDArray[np.float32]:
         """All tasks anew, with the seeds given by `seed`, if any."""

@@ -14,7 +14,7 @@ from carom.envs.render import Pixels, checked_mode, frame
 from carom.envs.routes import Route, route_from
 from carom.envs.spaces import action_space, observation_space
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
-from carom.envs.task import REACH
+from carom.envs.task import LENGTH, REACH
 
 Observation = NDArray[np.float32]
 
@@ -26,7 +26,7 @@ class _StrikeEnv(gymnasium.Env[NDArray[Any], NDArray[Any]]):
 
     def __init__(self, starts: Starts, simulator: Simulators | None, render_mode: str | None) -> None:
         self.batch, self.render_mode = make_batch(simulator, starts), checked_mode(render_mode)
-        self.observation_space, self.action_space = observation_space(), action_space()
+        self.observation_space, self.action_space = observation_space(len(self.batch.sides)), action_space()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -65,9 +65,10 @@ class StrikeSegmentEnv(_StrikeEnv):
         start_radius: float = REACH,
         heading_spread: float = np.pi / 4,
         turn_spread: float = np.pi / 3,
+        length: float = LENGTH,
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(SegmentStarts(start_radius, heading_spread, turn_spread), simulator, render_mode)
+        super().__init__(SegmentStarts(start_radius, heading_spread, turn_spread, length), simulator, render_mode)
 
 
 @final

@@ -1,7 +1,8 @@
 """The task of CLASH, section IV-C, as pure functions: strike a block from sub-goal to sub-goal.
 
 A *heading pose* is (x, y, heading) [m, m, rad]: the block's place, and the direction in which a square blow on the
-middle of its arc sends it. Corners [K+1, 2] [m] are the ends of K segments; a sub-goal is a heading pose.
+middle of a side (see `sides.py`) sends it. Corners [K+1, 2] [m] are the ends of K segments; a sub-goal is a heading
+pose.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
+from carom.envs.sides import sides_of
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, rotate, wrap_angle
 
-LENGTH = 0.3  #: [m] of a segment
+LENGTH = 0.3  #: [m] of a segment, unless another is asked for
+SHORTEST, LONGEST = 0.08, 10.0  #: [m] of a segment: shorter ones are wider than long
 HALF_WIDTH = 0.04  #: [m] of the corridor
 REACH = 0.04  #: [m] within which a sub-goal is reached
+AHEAD = 0.1  #: [m] the side to strike is the one that looks most towards the segment's line this far ahead
 STRIKES = 5  #: T: strikes allowed for one sub-goal
 PENALTY = -10.0  #: r_0, for leaving the safe zone
 SPEED = (0.2, 0.8)  #: [m/s] of a strike (v_pre, Table I)
@@ -47,19 +51,33 @@ def task_scene(scene: StrikeScene) -> StrikeScene:
 
 def strikes_of(scene: StrikeScene) -> dict[str, Any]:
     """What actions stand for in a scene, to be kept with a policy: the block, and the ranges of its strikes."""
-    scene = task_scene(scene)
-    return {
-        "shape": scene.shape.kind,
+    scene, kind = task_scene(scene), scene.shape.kind
+    meant: dict[str, Any] = {
+        "shape": "extruded" if kind == "mesh" else kind,  # of a mesh a policy keeps no more than its outline
         "size_m": [round(float(v), 4) for v in np.ptp(scene.outline.vertices, axis=0)],
         "arc_rad": None if scene.arc is None else [round(float(v), 4) for v in scene.arc],
         "deflection_rad": round(float(scene.deflection), 4),
         "speed_m_s": [round(float(v), 4) for v in scene.speed],
     }
+    if scene.arc is None:
+        meant["headings_rad"] = [round(side.heading, 4) for side in sides_of(scene)]
+    return meant
 
 
-def heading_angle(scene: StrikeScene) -> float:
-    """Heading in the block's own frame [rad]: away from the middle of the arc; +x for a block without one."""
-    return 0.0 if scene.arc is None else float(wrap_angle(np.mean(scene.arc) + np.pi))
+def place_in(scene: StrikeScene) -> Array:
+    """The point of the block that has to reach sub-goals, in its own frame [2] [m].
+
+    The middle of a semi-cylinder's flat side, which is its frame's origin; of any other block the centre of mass,
+    wherever its frame may be.
+    """
+    return np.zeros(2) if scene.shape.kind == "semi-cylinder" else np.asarray(scene.target.planar_com)
+
+
+def checked_length(length: float) -> float:
+    """A length of segments [m] that makes sense."""
+    if isinstance(length, bool) or not SHORTEST <= length <= LONGEST:  # NaN is not, either
+        raise CaromError(f"length of a segment: expected {SHORTEST:g} to {LONGEST:g} m, got {length}")
+    return float(length)
 
 
 def directions(corners: Array) -> Array:
@@ -77,15 +95,26 @@ def sub_goals(corners: Array) -> Array:
     return np.column_stack([corners[1:], np.append(along[1:], along[-1])])
 
 
-def observe(pose: Array, start: Array, goal: Array) -> NDArray[np.float32]:
+def way_ahead(place: Array, start: Array, goal: Array) -> Array:
+    """Direction in which blocks at places [N, 2] should go [N] [rad]: to their segment's line, `AHEAD` farther on."""
+    leg = goal[:, :2] - start
+    length = np.linalg.norm(leg, axis=1)
+    along = leg / length[:, None]
+    reached = np.clip(((place - start) * along).sum(axis=1) + AHEAD, 0.0, length)
+    towards = start + reached[:, None] * along - place
+    return np.asarray(np.arctan2(towards[:, 1], towards[:, 0]))
+
+
+def observe(pose: Array, start: Array, goal: Array, length: float = LENGTH) -> NDArray[np.float32]:
     """What a policy sees [N, 6], of heading poses [N, 3], starts of their segments [N, 2] and sub-goals [N, 3].
 
-    Place in the segment's frame (along by its length, across by half the corridor), the sub-goal from the block (in the
-    frame of its heading, by the length), cosine and sine of the missing turn. Turning the table changes nothing.
+    Place in the segment's frame (along by the `length` [m] of segments, across by half the corridor), the sub-goal from
+    the block (in the frame of its heading, by the length), cosine and sine of the missing turn. Turning the table
+    changes nothing.
     """
     leg = goal[:, :2] - start
-    place = rotate(pose[:, :2] - start, -np.arctan2(leg[:, 1], leg[:, 0])) / [LENGTH, HALF_WIDTH]
-    ahead = rotate(goal[:, :2] - pose[:, :2], -pose[:, 2]) / LENGTH
+    place = rotate(pose[:, :2] - start, -np.arctan2(leg[:, 1], leg[:, 0])) / [length, HALF_WIDTH]
+    ahead = rotate(goal[:, :2] - pose[:, :2], -pose[:, 2]) / length
     turn = goal[:, 2] - pose[:, 2]
     near = np.clip(np.concatenate([place, ahead], axis=1), -FAR, FAR)
     return np.column_stack([near, np.cos(turn), np.sin(turn)]).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, final
 
@@ -44,7 +45,10 @@ class StrikeVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
         """`options` are the single environments' of this kind."""
         self.num_envs, self.render_mode = num_envs, checked_mode(render_mode)
         self.batch = make_batch(simulator, _starts(kind, options), count=num_envs)
-        self.single_observation_space, self.single_action_space = observation_space(), action_space()
+        self.single_observation_space, self.single_action_space = (
+            observation_space(len(self.batch.sides)),
+            action_space(),
+        )
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
 
@@ -95,7 +99,7 @@ def routes(num_envs: int = 1, **options: Any) -> StrikeVectorEnv:
 def _starts(kind: str, options: dict[str, Any]) -> Starts:
     if kind not in KINDS:
         raise CaromError(unknown_name("kind", kind, KINDS))
-    known: tuple[str, ...] = ("start_radius", "heading_spread", "turn_spread") if kind == "segment" else ("route",)
+    known = [field.name for field in fields(SegmentStarts)] if kind == "segment" else ["route"]
     for name in options:
         if name not in known:
             raise CaromError(unknown_name(f"option of kind '{kind}'", name, known))

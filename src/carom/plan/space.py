@@ -15,6 +15,9 @@ from carom.state import Array, StrikeCommands, Strikes, rotate
 STANDOFF = 0.02  #: [m] between striker and target where a planned strike's simulation starts
 CORNER = 0.08  #: share of each side left out at both of its ends: no striker is aimed that well
 
+#: Stretches of an outline: where each starts, its direction times length, and the outward normals at its ends [M, 2]
+Stretches = tuple[Array, Array, Array, Array]
+
 
 @dataclass(frozen=True)
 class StrikeSpace:
@@ -24,10 +27,13 @@ class StrikeSpace:
     pose: Array  #: [3] x, y, yaw of the target's frame before the strike, world [m, m, rad]
     speed: tuple[float, float]  #: of the striker at contact [m/s]
     deflection: float  #: largest angle between velocity and inward normal [rad]
+    part: Stretches | None = None  #: of the outline that may be struck; None: all of it, or the scene's arc
 
     @cached_property
-    def _sides(self) -> tuple[Array, Array, Array, Array]:
-        """Where each usable stretch of the outline starts, its direction times length, and the normals at its ends."""
+    def _sides(self) -> Stretches:
+        """The usable stretches of the outline."""
+        if self.part is not None:
+            return self.part
         shape = self.scene.shape
         if self.scene.arc is not None or shape.is_round:
             low, high = self.scene.arc if self.scene.arc is not None else (-np.pi, np.pi)

@@ -120,6 +120,11 @@ def _padded() -> Setting:
     )
 
 
+def _waxed() -> Setting:
+    """Nylon on a waxed table: a light blow goes far."""
+    return replace(SETTINGS["nylon-low"], name="nylon-waxed", ground="waxed", ground_friction=0.05)
+
+
 def _scattered() -> Setting:
     """Nylon whose blows and slides differ more from strike to strike: what is planned rarely comes out just so."""
     plain = SETTINGS["nylon-low"]
@@ -128,7 +133,7 @@ def _scattered() -> Setting:
 
 
 #: further ones, where small mistakes grow: for policies, which can put right what they see
-HARDER: Mapping[str, Setting] = {setting.name: setting for setting in (_oiled(), _padded(), _scattered())}
+HARDER: Mapping[str, Setting] = {setting.name: setting for setting in (_oiled(), _padded(), _waxed(), _scattered())}
 ALL_SETTINGS: Mapping[str, Setting] = {**SETTINGS, **HARDER}
 
 SHAPES: Mapping[str, Shape] = {

@@ -18,6 +18,7 @@ from carom.envs.batch import Mask, Simulators, Strike, engine_strike, make_batch
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts
+from carom.envs.task import LENGTH
 from carom.hybrid.draws import draws_of
 from carom.hybrid.model import ENGINES, FOLDER, HEADER, load_hybrid
 from carom.reality import ALL_SETTINGS, Reality, standin
@@ -50,16 +51,17 @@ class TaskOptions:
 
     environment: str = ENVIRONMENTS[0]
     route: str | None = None  #: of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)
+    length: float = LENGTH  #: of segments [m]
 
     def starts(self) -> Starts:
         """Where episodes begin; raises if there is no such task."""
         if self.environment not in ENVIRONMENTS:
             raise CaromError(unknown_name("environment", self.environment, ENVIRONMENTS))
         if self.environment == ENVIRONMENTS[1]:
-            return RouteStarts(route_from(self.route or "1"))
+            return RouteStarts(route_from(self.route or "1", length=self.length))
         if self.route is not None:
             raise CaromError(f"--route belongs to {ENVIRONMENTS[1]}, not to {self.environment}")
-        return SegmentStarts()
+        return SegmentStarts(length=self.length)
 
 
 def training_engines(options: EngineOptions, *, seed: int, threads: int) -> tuple[Simulators | None, dict[str, Any]]:
@@ -148,19 +150,23 @@ def reality_strike(reality: Reality, folder: Path, *, seed: int = 0) -> Strike:
     return strike
 
 
-def reality_from(name: str, *, folder: Path, seed: int = 0, threads: int = 0) -> tuple[Strike, StrikeScene]:
+def reality_from(
+    name: str, *, folder: Path, scene: StrikeScene | None = None, seed: int = 0, threads: int = 0
+) -> tuple[Strike, StrikeScene]:
     """What `--on` names: a stand-in, the folder of a corrected model (its hybrid then plays reality), `module:Class`.
 
-    `seed` is for the scatter of strikes; the stand-in itself is always the same block. Recordings of a user's own
-    `Reality` go into `folder`. Its attribute `scene` says what it strikes, if it has one; else it is the stand-ins'
-    block.
+    A stand-in strikes a block of the shape in `scene` (None: the semi-cylinder), always the same one; `seed` is for the
+    scatter of strikes. Recordings of a user's own `Reality` go into `folder`. Its attribute `scene` says what it
+    strikes, if it has one; else it is taken to be `scene`.
     """
     if name in ALL_SETTINGS:
         if threads:
             raise CaromError(f"--threads is for models; stand-in {name} has no use for it")
-        reality = standin(name, SHAPE, seed=BLOCK)
+        flat = scene is not None and scene.striker.flat
+        shape = SHAPE if scene is None else scene.shape
+        reality = standin(name, shape, striker="flat" if flat else "round", seed=BLOCK)
         bodies = reality.bodies
-        return standin_strike(reality, seed=seed), from_bodies(bodies["block"], bodies["striker"], name=SHAPE)
+        return standin_strike(reality, seed=seed), scene or from_bodies(bodies["block"], bodies["striker"], name=SHAPE)
     if Path(name).is_dir():
         simulator = load_hybrid(Path(name)).simulator("hybrid", threads=threads)
         return engine_strike(simulator), simulator.scene
@@ -168,10 +174,10 @@ def reality_from(name: str, *, folder: Path, seed: int = 0, threads: int = 0) ->
         if threads:
             raise CaromError(f"--threads is for models; {name} has no use for it")
         own = own_reality(name)
-        scene = getattr(own, "scene", None)
-        if scene is not None and not isinstance(scene, StrikeScene):
-            raise CaromError(f"--on {name}: its scene must be a StrikeScene, got a {type(scene).__name__}")
-        return reality_strike(own, folder, seed=seed), scene or builtin(SHAPE)
+        stated = getattr(own, "scene", None)
+        if stated is not None and not isinstance(stated, StrikeScene):
+            raise CaromError(f"--on {name}: its scene must be a StrikeScene, got a {type(stated).__name__}")
+        return reality_strike(own, folder, seed=seed), stated or scene or builtin(SHAPE)
     raise CaromError(unknown_reality(name))
 
 

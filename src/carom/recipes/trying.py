@@ -15,6 +15,7 @@ from carom.envs.render import animation as write_animation
 from carom.envs.render import frame
 from carom.envs.routes import Route, route_from
 from carom.envs.starts import RouteStarts
+from carom.envs.task import LENGTH
 from carom.recipes.policies import APART, is_own, reality_from
 from carom.recipes.result import PrintedTable, Result, brief, command
 from carom.scenes.strike import StrikeScene
@@ -78,8 +79,9 @@ def rollout(
 ) -> RolloutResult:
     """Try a saved policy along routes (1, 2, 3 or files): success and sub-goal rates with 95 % intervals.
 
-    `on` names a stand-in reality, the folder of a corrected model, or a `Reality` of one's own (`module:Class`), whose
-    recordings go into `POLICY/trials-001` and so on. The animation goes to `POLICY/trials.gif` unless another name is
+    `on` names a stand-in reality (its block has the shape that the policy was trained for), the folder of a corrected
+    model, or a `Reality` of one's own (`module:Class`), whose recordings go into `POLICY/trials-001` and so on. The
+    animation goes to `POLICY/trials.gif` unless another name is
     given; it is one more trial along each route, so one's own `Reality` does it only if a name is given.
     """
     picture = Path(policy) / "trials.gif" if animation is None else Path(animation)
@@ -88,8 +90,8 @@ def rollout(
     if not 1 <= trials <= MOST_TRIALS:
         raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
     saved = load_policy(Path(policy))
-    chosen = [route_from(r) for r in routes]
-    made, found = _Realities(on, Path(policy), seed, threads), []
+    chosen = [route_from(r, length=LENGTH if saved.length is None else saved.length) for r in routes]
+    made, found = _Realities(on, Path(policy), saved.scene, seed, threads), []
     for number, route in enumerate(chosen):
         strike, scene = made.next()  # anew: no route depends on the others
         found.append(run_trials(saved, strike, scene, route, trials=trials, seed=APART * seed))
@@ -106,13 +108,14 @@ class _Realities:
 
     on: str
     policy: Path
+    scene: StrikeScene | None  #: what the policy was trained to strike
     seed: int
     threads: int
 
     def next(self) -> tuple[Strike, StrikeScene]:
         free = next(n for n in count(1) if not (self.policy / f"trials-{n:03d}").exists())
         folder = self.policy / f"trials-{free:03d}"
-        return reality_from(self.on, folder=folder, seed=self.seed, threads=self.threads)
+        return reality_from(self.on, folder=folder, scene=self.scene, seed=self.seed, threads=self.threads)
 
 
 def _row(trials: Trials) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from carom.train.presets import ALGORITHMS, LIBRARIES, PRESETS, Preset, preset_o
 if TYPE_CHECKING:
     from carom.train.models import policy_of
     from carom.train.run import Training, train
-    from carom.train.trials import Rate, Rates, Trials, rate_of, run_trials
+    from carom.train.trials import Rate, Rates, Trials, rate_of, run_trials, trials_of
 
 __all__ = [
     "ALGORITHMS",
@@ -32,13 +32,14 @@ __all__ = [
     "run_trials",
     "save_policy",
     "train",
+    "trials_of",
 ]
 
 
 _LATER = {
     "policy_of": "models",
     **dict.fromkeys(("Training", "train"), "run"),
-    **dict.fromkeys(("Rate", "Rates", "Trials", "rate_of", "run_trials"), "trials"),
+    **dict.fromkeys(("Rate", "Rates", "Trials", "rate_of", "run_trials", "trials_of"), "trials"),
 }
 
 

@@ -15,6 +15,7 @@ from torch import nn
 from carom.core.errors import CaromError, unknown_name
 from carom.envs.batch import StrikeBatch
 from carom.envs.task import strikes_of
+from carom.scenes.load import scene_to_dict
 from carom.train.policy import Floats, Policy
 from carom.train.presets import LIBRARIES, Preset
 
@@ -63,7 +64,8 @@ def is_jax(model: BaseAlgorithm) -> bool:
 def policy_of(model: BaseAlgorithm, *, environment: str = "", made_by: Mapping[str, Any] | None = None) -> Policy:
     """The deterministic actor of a SAC or PPO model of Stable-Baselines3 or sbx.
 
-    What its actions mean (`strikes_mean`) is added to `made_by`, if the model still has an environment of Carom's.
+    What its actions mean (`strikes_mean`), the block (`scene`) and the length of segments are added to `made_by`, if
+    the model still has an environment of Carom's.
     """
     kind = type(model).__name__
     if kind not in ("SAC", "PPO"):
@@ -87,17 +89,19 @@ def policy_of(model: BaseAlgorithm, *, environment: str = "", made_by: Mapping[s
         observation_high=np.asarray(seen.high, dtype=np.float32),  # type: ignore[attr-defined]
         action_low=np.asarray(acted.low, dtype=np.float32),  # type: ignore[attr-defined]
         action_high=np.asarray(acted.high, dtype=np.float32),  # type: ignore[attr-defined]
-        made_by={**_strikes_mean(model), **(made_by or {})},
+        made_by={**_struck_in(model), **(made_by or {})},
     )
 
 
-def _strikes_mean(model: BaseAlgorithm) -> dict[str, Any]:
+def _struck_in(model: BaseAlgorithm) -> dict[str, Any]:
     env = model.get_env()
     try:
         batch = None if env is None else env.get_attr("batch", 0)[0]
     except AttributeError:
         return {}
-    return {"strikes_mean": strikes_of(batch.scene)} if isinstance(batch, StrikeBatch) else {}
+    if not isinstance(batch, StrikeBatch):
+        return {}
+    return {"strikes_mean": strikes_of(batch.scene), "scene": scene_to_dict(batch.scene), "length_m": batch.length}
 
 
 Layers = tuple[tuple[Floats, ...], tuple[Floats, ...], str]

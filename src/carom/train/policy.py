@@ -20,6 +20,8 @@ from pydantic import Field
 from carom.core.artefacts import Header, read_header, versions, write_header
 from carom.core.errors import CaromError, ModelError, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
+from carom.scenes.load import scene_from_dict
+from carom.scenes.strike import StrikeScene
 from carom.train.presets import ALGORITHMS
 
 Floats = NDArray[np.float32]
@@ -79,6 +81,20 @@ class Policy:
         bounds = ((self.observation_low, self.observation_high), (self.action_low, self.action_high))
         if not all(np.isfinite(high - low).all() and (low < high).all() for low, high in bounds):
             raise ModelError("policy: expected finite bounds of observation and action, the lower below the upper")
+
+    @property
+    def scene(self) -> StrikeScene | None:
+        """What it was trained to strike; None: it does not say."""
+        kept = self.made_by.get("scene")
+        return None if kept is None else scene_from_dict(kept, source="the policy's scene")
+
+    @property
+    def length(self) -> float | None:
+        """Of the segments it was trained on [m]; None: it does not say, and they were of the usual length."""
+        kept = self.made_by.get("length_m")
+        if kept is not None and not isinstance(kept, int | float):
+            raise ModelError(f"policy: length_m: expected a number [m], got {kept!r:.40}")
+        return kept
 
     @property
     def sizes(self) -> tuple[int, ...]:

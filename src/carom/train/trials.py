@@ -98,10 +98,14 @@ def run_trials(
     if trials < 1:
         raise CaromError(f"trials: expected 1 or more, got {trials}")
     _check_strikes(policy, scene)
-    batch = StrikeBatch(strike, scene, starts=RouteStarts(route), count=trials, seed=seed)
+    return trials_of(policy, StrikeBatch(strike, scene, starts=RouteStarts(route), count=trials, seed=seed), route)
+
+
+def trials_of(policy: Policy, batch: StrikeBatch, route: Route) -> Trials:
+    """Let a policy strike the blocks of a fresh batch, whose segments are those of the route, each to its end."""
     path = [batch.target_pose]
-    strikes = np.zeros(trials, dtype=np.int64)
-    left = np.zeros(trials, dtype=bool)
+    strikes = np.zeros(batch.count, dtype=np.int64)
+    left = np.zeros(batch.count, dtype=bool)
     for _ in range(STRIKES * route.segments):
         active = ~batch.ended
         if not active.any():
