@@ -14,7 +14,7 @@ from carom.core.progress import Steps
 from carom.core.spread import even_spread
 from carom.identify import trust
 from carom.identify.result import Errors, Identification
-from carom.identify.strikes.trials import AROUND, PENALTY, POLISH, StrikeProblem, Trials
+from carom.identify.strikes.trials import AROUND, LEVELS, PENALTY, POLISH, StrikeProblem, Trials
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts
@@ -22,7 +22,7 @@ from carom.state import Array, Impacts
 BUDGET = 2500  #: strikes simulated in one identification: a few seconds
 LUCK = 1.2  #: times the best loss seen: a smoothed optimum may be so much worse and still be preferred
 MOST_FOLDS = 20
-LEVELS = ((0.5, 0.45), (0.22, 0.2), (0.1, 0.2), (0.04, 0.15))  #: half width of each grid, and its share of the budget
+GRIDS = ((0.5, 0.45), (0.22, 0.2), (0.1, 0.2), (0.04, 0.15))  #: half width of each grid, and its share of the budget
 
 
 class Options(TypedDict, total=False):
@@ -66,7 +66,7 @@ def _searched(
 
 def _grid(trials: Trials, seed: int) -> None:
     total = trials.left()
-    for level, (half, share) in enumerate(LEVELS):
+    for level, (half, share) in enumerate(GRIDS):
         count = max(min(round(share * total), trials.left()), 2)
         centre = trials.unit[trials.best] if level else np.full(trials.unit.shape[1], 0.5)
         trials.run(_spread(count, centre, half, seed + level))
@@ -111,6 +111,8 @@ def _finish(method: str, trials: Trials, seed: int, start: float) -> Identificat
     # the scatter is part of what the simulator leaves over: the parabola's own residual would be too good
     fit = replace(fit, residual=np.where(np.abs(residual) > np.abs(fit.residual), residual, fit.residual))
     held_out = _held_out(problem, fit, seed)
+    trials.run(trust.ridges(fit, LEVELS))
+    fit = replace(fit, others=trials.unit, others_loss=trials.loss, drifts=(problem.unread(unit),))
     notes = [f"the engine's own scatter is {100 * trials.scatter:.2g} % of the outcomes"]
     effort = problem.effort
     if effort.failures:
