@@ -97,8 +97,8 @@ def recorded(reality: str, trial: int, seed: int, folder: Path) -> tuple[Recordi
         return read(strike_in_mujoco(SHAPES[shape], mass, STRIKES, truth, folder, seed=number)), truth
     material = SETTINGS[sorted(SETTINGS)[trial % len(SETTINGS)]]
     effects = replace(material.effects, com_offset=float(np.hypot(truth["com_x"], truth["com_y"])) / 2**0.5)
-    frictions = {"friction": truth["striker_friction"], "ground_friction": truth["ground_friction"]}
-    setting = replace(material, density=density, effects=effects, **frictions)
+    friction, ground = truth["striker_friction"], truth["ground_friction"]
+    setting = replace(material, density=density, effects=effects, friction=friction, ground_friction=ground)
     lab = StandIn(setting, SHAPES[shape], effects, striker="round", seed=number, mocap=Mocap())
     commands = sample_commands(lab.shape, STRIKES, np.random.default_rng([number, 0]))
     com = lab.com_offset

@@ -164,7 +164,7 @@ def intervals(fit: Fit) -> tuple[Array, Array]:
     for a in range(count):
         alike = fit.others[fit.others_loss <= allowed[a], a]
         low[a], high[a] = min([low[a], *alike]), max([high[a], *alike])
-    unsure = sum((np.abs(moved_by(fit, drift)) for drift in fit.drifts), np.zeros(count))
+    unsure = np.abs([np.zeros(count), *(moved_by(fit, drift) for drift in fit.drifts)]).sum(axis=0)
     return np.clip(low - unsure, 0.0, 1.0), np.clip(high + unsure, 0.0, 1.0)
 
 
@@ -179,7 +179,7 @@ def ridges(fit: Fit, levels: int) -> Array:
     for a, row in enumerate(spread):
         moved = np.linspace(0.0, 1.0, levels)[:, None] - fit.unit[a]
         points.append(fit.unit + moved * row / row[a])
-    return np.clip(np.concatenate(points), 0.0, 1.0)
+    return np.asarray(np.clip(np.concatenate(points), 0.0, 1.0))
 
 
 def unread(scene: StrikeScene, impacts: Impacts, lasting: Array, friction: float) -> Array:

@@ -127,7 +127,12 @@ def _identify(
         if strikes is not None:
             raise CaromError("--model and --settle are for strikes; these are recordings of free bodies")
         found, skipped = identify_free(
-            folder, method=method or FREE_METHODS[0], options=bodies, seed=seed, threads=threads, progress=progress
+            folder,
+            method=FREE_METHODS[0] if method is None else method,
+            options=bodies,
+            seed=seed,
+            threads=threads,
+            progress=progress,
         )
         files = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
         return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(folder.path))
@@ -136,7 +141,7 @@ def _identify(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
         )
     identification, slides = identify_strikes(
-        folder, method or METHODS[0], options=strikes, seed=seed, threads=threads, progress=progress
+        folder, METHODS[0] if method is None else method, options=strikes, seed=seed, threads=threads, progress=progress
     )
     files = () if out is None else (identification.write(Path(out), made_from={"recordings": folder.made_from()}),)
     group = Group(identification.scene, identification, slide_facts(slides))

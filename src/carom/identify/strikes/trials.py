@@ -78,7 +78,7 @@ class StrikeProblem(Problem):
         lasting = self.collider.run(self.impacts.strikes, np.tile(values, (len(self.impacts), 1))).lasting
         names = [p.name for p in self.parameters]
         change = trust.unread(self.scene, self.impacts, lasting, float(values[0, names.index("ground_friction")]))
-        return change * np.array([1.0, 1.0, self.scene.gyration_radius])
+        return np.asarray(change * np.array([1.0, 1.0, self.scene.gyration_radius]))
 
     def errors(self, residual: Array) -> Errors:
         """What residuals [N, 3] of all strikes amount to."""
