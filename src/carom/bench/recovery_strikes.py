@@ -26,9 +26,9 @@ from carom.scenes.shapes import polygon_properties
 from carom.scenes.strike import com_unknown
 
 STRIKES = 10
-METHODS = ("gradient", "cma", "grid")
+METHODS = ("gradient", "cma")
 REALITIES = ("MuJoCo", "stand-in")
-RECIPE = 1  #: of identification: other figures are to be expected when it changes
+RECIPE = 2  #: of identification: other figures are to be expected when it changes
 #: what is true in a trial is drawn evenly from these (those marked True: by their logarithm)
 RANGES = {
     "striker_friction": (0.1, 0.5, True),

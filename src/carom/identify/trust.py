@@ -154,8 +154,8 @@ def intervals(fit: Fit) -> tuple[Array, Array]:
     count, strikes = len(fit.unit), len(fit.residual)
     freedom = max(fit.residual.size - count, 1)
     curved, left_out = np.sqrt(np.diag(covariance(fit))), jackknife(fit)
-    # a spread that comes from so many strikes is itself uncertain by as few freedoms
-    reach = np.maximum(_student(freedom) * curved, _student(max(strikes - 1, 1)) * left_out)
+    # a spread that comes from few strikes, of which each parameter takes one up, is itself uncertain
+    reach = np.maximum(_student(freedom) * curved, _student(max(strikes - count, 1)) * left_out)
     low, high = fit.unit - reach, fit.unit + reach
     loss = float((fit.residual**2).sum(axis=-1).mean())
     # the residuals of one strike err together: where that makes the jackknife wider, losses tell as much less

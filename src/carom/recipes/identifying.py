@@ -25,6 +25,7 @@ from carom.recordings.kind import Kind, kind_of
 
 METHODS = ("gradient", "cma", "grid", "mjx")  #: of strikes; the first is the default
 MOST_SEED, MOST_THREADS = 2**31 - 1, 1024  #: what the libraries below take, seeds counted on from it included
+AGAIN = 2  #: times that a search may go on from a better place that its intervals come upon
 CANDIDATES = 250  #: tried on every strike by a search
 
 
@@ -178,7 +179,9 @@ def identify_strikes(
     else:
         search_by = search.grid if method == "grid" else search.cma
         budget = max(2500, CANDIDATES * len(impacts))
-        found = search_by(scene, impacts, fixed=fixed, budget=budget, seed=seed, threads=threads, progress=told)
+        found = search_by(
+            scene, impacts, fixed=fixed, budget=budget, again=AGAIN, seed=seed, threads=threads, progress=told
+        )
     return with_slides(found, slides), slides
 
 

@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     parameters: Sequence[Parameter | str] | None  #: those to look for; default: all that MuJoCo knows of the scene
     fixed: Mapping[str, float] | None  #: others, held at a value
     budget: int  #: number of strikes to simulate
+    again: int  #: times, at most, that a search goes on where its intervals come upon a better place (0)
     seed: int
     threads: int
     progress: Steps | None
@@ -61,7 +62,7 @@ def _searched(
     trials = Trials(problem, options.get("budget", BUDGET), options.get("progress"))
     trials.probe(seed)
     look(trials, seed)
-    return _finish(method, trials, seed, start)
+    return _finish(method, trials, options.get("again", 0), seed, start)
 
 
 def _grid(trials: Trials, seed: int) -> None:
@@ -103,15 +104,20 @@ def _polished(trials: Trials, seed: int) -> Array:
     return np.asarray(point)
 
 
-def _finish(method: str, trials: Trials, seed: int, start: float) -> Identification:
-    problem, unit = trials.problem, _polished(trials, seed)
-    fit = trials.smoothed(unit)
-    at = int(np.argmin(np.abs(trials.unit - unit).max(axis=1)))
+def _finish(method: str, trials: Trials, again: int, seed: int, start: float) -> Identification:
+    problem = trials.problem
+    for turn in range(again + 1):
+        unit = _polished(trials, seed + turn)
+        fit = trials.smoothed(unit)
+        # along the ridges may be a better place than the one that was found: the search goes on from there
+        found, ridge = trials.loss[_nearest(trials, unit)], trials.run(trust.ridges(fit, LEVELS))
+        if ridge.min() * LUCK >= found:
+            break
+    at = _nearest(trials, unit)
     residual = trials.residual[at]
     # the scatter is part of what the simulator leaves over: the parabola's own residual would be too good
     fit = replace(fit, residual=np.where(np.abs(residual) > np.abs(fit.residual), residual, fit.residual))
     held_out = _held_out(problem, fit, seed)
-    trials.run(trust.ridges(fit, LEVELS))
     fit = replace(fit, others=trials.unit, others_loss=trials.loss, drifts=(problem.unread(unit),))
     notes = [f"the engine's own scatter is {100 * trials.scatter:.2g} % of the outcomes"]
     effort = problem.effort
@@ -131,6 +137,11 @@ def _finish(method: str, trials: Trials, seed: int, start: float) -> Identificat
         seed=seed,
         notes=tuple(notes),
     )
+
+
+def _nearest(trials: Trials, unit: Array) -> int:
+    """The candidate that was tried nearest to a point [A]."""
+    return int(np.argmin(np.abs(trials.unit - unit).max(axis=1)))
 
 
 def _held_out(problem: StrikeProblem, fit: trust.Fit, seed: int) -> Errors | None:
