@@ -17,7 +17,7 @@ from carom.cli import main
 from carom.core.errors import CaromError
 from carom.engines.mujoco.collide import Collider
 from carom.identify.next.candidates import free_candidates, off_corners, practical, reachable
-from carom.identify.next.choose import Suggestion
+from carom.identify.next.choose import Known, Suggestion
 from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
 from carom.identify.result import Errors, Estimate, Identification, Verdict
 from carom.identify.tosses.problem import MotionProblem
@@ -274,6 +274,15 @@ def test_a_round_target_has_no_corner() -> None:
     puck = replace(SQUARE, target=Body("puck", "target", Shape("cylinder", radius=0.04, height=0.04), mass=0.2))
     drawn = sample_strikes(puck, 50, np.random.default_rng(0))
     assert len(off_corners(puck, drawn)) == 50
+
+
+def test_a_value_that_means_nothing_is_not_what_an_interval_narrows_to() -> None:
+    friction = FREE["friction"]
+    stated = Estimate("friction", 0.0, "1", 0.0, 1.0, (0.0, 1.0), "not identifiable from these recordings", "")
+    ((low, high),) = Known.of([friction], [stated]).narrowed(np.array([0.5]))
+    assert (low, high) == pytest.approx((0.25, 0.75))
+    ((low, high),) = Known.of([friction], [replace(stated, verdict="on a bound")]).narrowed(np.array([0.5]))
+    assert (low, high) == pytest.approx((0.0, 0.5))
 
 
 def test_what_slides_gave_is_not_to_be_narrowed() -> None:

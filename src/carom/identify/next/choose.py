@@ -118,7 +118,7 @@ class Known:
     """What is known of A parameters now."""
 
     parameters: tuple[Parameter, ...]
-    unit: Array  #: [A] where they were found
+    unit: Array  #: [A] where they were found; the middle where that means nothing
     low: Array  #: [A] lower ends of their 90 % intervals, in unit space
     high: Array  #: [A]
 
@@ -132,6 +132,8 @@ class Known:
             for p, e in zip(parameters, found, strict=True)
         ]
         value, low, high = np.array(ends).reshape(-1, 3).T
+        shown = np.array([not e.verdict.startswith("not identifiable") for e in found])
+        value = np.where(shown, value, (low + high) / 2)
         return cls(tuple(parameters), value, np.minimum(low, value), np.maximum(high, value))
 
     def narrowed(self, share: Array) -> list[tuple[float, float]]:
