@@ -13,6 +13,7 @@ TESTS = Path(__file__).resolve().parent
 #: what `make quick` leaves out: files, folders or single tests that together take most of the suite's time
 SLOW = (
     "bench/test_recovery.py",
+    "bench/test_recovery_strikes.py",
     "compare/test_compare.py",
     "engines/mjx",
     "hybrid/test_hybrid_model.py",
@@ -32,6 +33,7 @@ SLOW = (
     "reality/test_bullet.py",
     "reality/test_standin.py",
     "recipes/test_recipe_demo.py",
+    "recipes/test_recipe_identifying.py",
     "recipes/test_recipe_pages.py",
     "recipes/test_recipe_tosses.py",
     "report/test_report_in_chromium.py",

@@ -82,14 +82,16 @@ def _values(fixed: list[str]) -> dict[str, float]:
 
 def identify(
     recordings: RecordingsArg,
-    model: Annotated[Path | None, typer.Option(help="strikes: base model folder, for --method gradient")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="strikes: base models of your own, for --method gradient; else the package's")
+    ] = None,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             callback=one_of("method", _methods),
-            help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares",
+            help="strikes: gradient (default), cma, grid, mjx; free bodies: cma, least-squares",
         ),
-    ] = "cma",
+    ] = None,
     parameters: Annotated[
         str | None,
         typer.Option(
@@ -158,7 +160,7 @@ def suggest(
 ) -> None:
     """Suggest the next recordings: those expected to narrow the parameters most, and by how much."""
     if params is None:
-        say("no --params: identifying first, by cma")
+        say("no --params: identifying first, as `carom identify` does")
     run(
         json_file,
         lambda progress: recipes.suggest(

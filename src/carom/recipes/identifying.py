@@ -15,10 +15,20 @@ from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
+from carom.identify.tosses.search import METHODS as FREE_METHODS
 from carom.recipes.checking import findings_of
 from carom.recipes.next_steps import after_identifying_bodies, after_identifying_strikes, commands_of
 from carom.recipes.result import PrintedTable, Result, command
-from carom.recipes.strikes import base_for, by_gradient, held_by, outcomes_with, slide_facts, slides_of, usable_impacts
+from carom.recipes.strikes import (
+    base_for,
+    by_gradient,
+    held_by,
+    outcomes_with,
+    slide_facts,
+    slides_of,
+    usable_impacts,
+    with_slides,
+)
 from carom.recipes.tosses import (
     Calibrated,
     FreeOptions,
@@ -34,7 +44,8 @@ from carom.recordings.kind import Kind, kind_of
 from carom.report import Step
 from carom.report.identified_strikes import strikes_page
 
-METHODS = ("gradient", "grid", "cma", "mjx")
+METHODS = ("gradient", "cma", "grid", "mjx")  #: of strikes; the first is the default
+AGAIN = 2  #: times that a search may go on from a better place that its intervals come upon
 Written = tuple[tuple[Path, ...], tuple[Step, ...]]  #: files, and what to do next
 CANDIDATES = 250  #: tried on every strike by a search
 
@@ -54,7 +65,7 @@ MEANING = {
 class StrikeOptions:
     """How strikes are identified."""
 
-    model: Path | None = None  #: folder of base models, for the method `gradient`
+    model: Path | None = None  #: folder of base models, for the method `gradient`; None: those of the package
     settle: float | None = None  #: [s] after first motion at which outcomes are read; None: the end of contact
 
 
@@ -117,7 +128,7 @@ class IdentifyResult(Result):
 def identify(
     recordings: str | Path,
     *,
-    method: str = "cma",
+    method: str | None = None,
     strikes: StrikeOptions | None = None,
     bodies: FreeOptions | None = None,
     out: str | Path | None = None,
@@ -127,10 +138,11 @@ def identify(
 ) -> IdentifyResult:
     """Identify contact parameters, with intervals and a verdict for each.
 
-    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
-    `strikes` and `bodies` are options of the one and of the other; those of the wrong kind are refused. With `out`,
-    `parameters.yaml` and a report are written there; for free bodies also a calibrated MJCF. A name that ends like a
-    file's (`x.yaml`) is that of the parameters' file, and there is no report then.
+    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories. Without a
+    `method`, strikes by gradient through the base models of the package, free bodies by CMA-ES. `strikes` and `bodies`
+    are options of the one and of the other; those of the wrong kind are refused. With `out`, `parameters.yaml` and a
+    report are written there; for free bodies also a calibrated MJCF. A name that ends like a file's (`x.yaml`) is that
+    of the parameters' file, and there is no report then.
     """
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
         found = _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
@@ -139,7 +151,7 @@ def identify(
 
 def _identify(
     folder: Recordings,
-    method: str,
+    method: str | None,
     strikes: StrikeOptions | None,
     bodies: FreeOptions | None,
     out: str | Path | None,
@@ -152,7 +164,12 @@ def _identify(
         if strikes is not None:
             raise CaromError("--model and --settle are for strikes; these are recordings of free bodies")
         found, skipped = identify_free(
-            folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
+            folder,
+            method=FREE_METHODS[0] if method is None else method,
+            options=bodies,
+            seed=seed,
+            threads=threads,
+            progress=progress,
         )
         files, steps = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
         groups, findings = tuple(_group(c) for c in found), findings_of(folder.path)
@@ -162,7 +179,7 @@ def _identify(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
         )
     identification, slides = identify_strikes(
-        folder, method, options=strikes, seed=seed, threads=threads, progress=progress
+        folder, METHODS[0] if method is None else method, options=strikes, seed=seed, threads=threads, progress=progress
     )
     files, steps = _written_strikes(identification, slides, strikes, folder, out)
     group = Group(identification.scene, identification, slide_facts(slides))
@@ -171,7 +188,7 @@ def _identify(
 
 def identify_strikes(
     recordings: Recordings,
-    method: str = "cma",
+    method: str = METHODS[0],
     *,
     options: StrikeOptions | None = None,
     seed: int = 0,
@@ -180,7 +197,7 @@ def identify_strikes(
 ) -> tuple[Identification, SlideFriction | None]:
     """Contact parameters from recorded strikes, and the slides that ground friction comes from."""
     if method not in METHODS:
-        raise CaromError(unknown_name("method", method, METHODS))
+        raise CaromError(f"recordings of strikes: {unknown_name('method', method, METHODS)}")
     options = options or StrikeOptions()
     if options.model is not None and method != "gradient":
         raise CaromError(f"--model is for --method gradient, asked for {method}")
@@ -189,19 +206,20 @@ def identify_strikes(
     impacts = usable_impacts(recordings, settle=options.settle)
     slides = slides_of(recordings)
     fixed = held_by(slides)
-    if method == "gradient":
-        if options.model is None:
-            raise CaromError("--method gradient needs --model DIR, a base model from: carom distill SCENE --out DIR")
-        return by_gradient(base_for(options.model, recordings)[0], impacts, fixed=fixed, seed=seed), slides
     scene, told = scene_of(recordings), partial(progress, f"identify: {method}")
-    if method == "mjx":
+    if method == "gradient":
+        found = by_gradient(base_for(options.model, recordings)[0], impacts, fixed=fixed, seed=seed)
+    elif method == "mjx":
         from carom.identify.strikes import mjx
 
-        return mjx.fit(scene, impacts, fixed=fixed, seed=seed, progress=told), slides
-    search_by = search.grid if method == "grid" else search.cma
-    budget = max(2500, CANDIDATES * len(impacts))
-    found = search_by(scene, impacts, fixed=fixed, budget=budget, seed=seed, threads=threads, progress=told)
-    return found, slides
+        found = mjx.fit(scene, impacts, fixed=fixed, seed=seed, progress=told)
+    else:
+        search_by = search.grid if method == "grid" else search.cma
+        budget = max(2500, CANDIDATES * len(impacts))
+        found = search_by(
+            scene, impacts, fixed=fixed, budget=budget, again=AGAIN, seed=seed, threads=threads, progress=told
+        )
+    return with_slides(found, slides), slides
 
 
 def _written_strikes(

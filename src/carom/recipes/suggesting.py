@@ -12,7 +12,7 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
-from carom.identify.next.candidates import practical, reachable
+from carom.identify.next.candidates import off_corners, practical, reachable
 from carom.identify.next.choose import Suggestion
 from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
 from carom.identify.parameter_files import choose_one, parameter_files, refuse_of_others
@@ -92,7 +92,7 @@ def suggest(
     """Suggest the next recordings: those expected to narrow the parameters most.
 
     `params` is a `parameters.yaml` made by `identify`, or its folder, with several groups too; without it, parameters
-    are identified first, by CMA-ES.
+    are identified first, as `identify` does.
     """
     folder = read(Path(recordings))
     files = () if params is None else parameter_files(params)
@@ -115,14 +115,13 @@ def _tables(group: SuggestedGroup) -> list[PrintedTable]:
     columns = ("", "record next", "gain [nat]", "usual [nat]", "gains most", "alike")
     spreads = []
     for i, first in enumerate(made[0].spreads):
-        steps = [f"{first.before:.3g}", *(f"{s.spreads[i].after:.3g}" for s in made)]
-        unit = "factor" if first.log else first.unit
-        spreads.append([first.name, unit, *steps])
-    columns_of_spreads = ["parameter", "unit", "now", *(f"after {i}" for i in range(1, len(made) + 1))]
+        steps = [f"{low:.3g} to {high:.3g}" for low, high in (first.before, *(s.spreads[i].after for s in made))]
+        spreads.append([first.name, first.unit, *steps])
+    after = ["parameter", "unit", "now", *(f"after {i}" for i in range(1, len(made) + 1))]
     hidden = [f"{s.name}: no candidate shows it, measure it apart" for s in made[0].spreads if not s.shown]
     return [
         PrintedTable(f"{group.title}: each given those above it", columns, rows, FIGURES),
-        PrintedTable("expected half of the 90 % interval, by curvature", columns_of_spreads, spreads, hidden),
+        PrintedTable("90 % intervals: as identified, and expected", after, spreads, hidden),
     ]
 
 
@@ -143,6 +142,7 @@ def _for_bodies(
         made = suggest_tosses(
             motions,
             model,
+            identification,
             names=looked_for(motions, identification),
             count=count,
             seed=seed,
@@ -172,8 +172,9 @@ def _for_strikes(
     """Suggestions for strikes on a target at rest."""
     scene, impacts = scene_of(folder), usable_impacts(folder)
     if given is None:
-        given, _ = identify_strikes(folder, seed=seed, threads=threads, progress=progress)
+        given, _ = identify_strikes(folder, seed=seed, progress=progress)
     drawn = sample_strikes(practical(scene, impacts), STRIKES, np.random.default_rng(seed))
+    drawn = off_corners(scene, drawn)
     made = suggest_strikes(
         scene,
         impacts,
