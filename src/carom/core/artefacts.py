@@ -16,12 +16,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from carom.core.errors import CaromError, ModelError
+from carom.core.errors import CaromError, ModelError, short
 
 UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}  #: of models and of data sets
 SEAL = "header_sha256"  #: key of a header's own checksum
 UNFINISHED = ".carom-part"  #: how the names of files end that are still being written; a kill leaves them
 FULL = (errno.ENOSPC, errno.EDQUOT)
+LARGEST_HEADER = 50_000_000  #: [bytes]; it may hold meshes
 AGAIN = "run the command that made it again, or take a copy that is whole"
 _UMASK = Lock()
 
@@ -88,6 +89,8 @@ def read_payload(path: Path, files: Mapping[str, str], *, error: type[CaromError
         content = path.read_bytes()
     except FileNotFoundError as problem:
         raise error(f"{path} is missing: the folder is incomplete; {AGAIN}") from problem
+    except (OSError, ValueError) as problem:
+        raise error(f"{path} cannot be read: {problem}") from problem
     stated = files.get(path.name)
     if stated is None:
         raise error(f"{path} does not belong to its folder: the header does not list it; {AGAIN}")
@@ -99,9 +102,12 @@ def read_payload(path: Path, files: Mapping[str, str], *, error: type[CaromError
 def read_json(path: Path, *, error: type[CaromError] = ModelError) -> dict[str, Any]:
     """The object in a JSON file; raises `error` if the file is damaged."""
     try:
+        if path.stat().st_size > LARGEST_HEADER:
+            raise ValueError(f"expected at most {LARGEST_HEADER // 1_000_000} MB")
         value = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(value).encode()  # refuses what is nested too deep, and halves of characters
     except (OSError, ValueError, RecursionError) as problem:
-        raise error(f"{path} is damaged: {problem}") from problem
+        raise error(f"{path} is damaged: {' '.join(str(problem).split()):.200}") from problem
     if not isinstance(value, dict):
         raise error(f"{path} is damaged: expected an object, got {type(value).__name__}")
     return value
@@ -148,7 +154,8 @@ def read_header(
     if header[SEAL] != seal(header)[SEAL]:
         raise error(f"{path} is damaged or was edited: its content does not fit its {SEAL}; run {again} again")
     if units is not None and header.get("units") != units:
-        raise error(f"{path}: expected units {dict(units)}, got {header.get('units')}; Carom works in SI units")
+        got = f"{header.get('units')!s:.100}"
+        raise error(f"{path}: expected units {dict(units)}, got {got}; Carom works in SI units")
     check_keys(path, schema, header, again=again, error=error)
     return header
 
@@ -172,7 +179,7 @@ def refuse_earlier(path: Path, *, again: str) -> None:
 def _first(error: ValidationError) -> str:
     """The first of pydantic's complaints, with the key that it is about."""
     first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
+    key = ".".join(map(short, first["loc"]))
     if first["type"] == "missing":
         return f"key '{key}' is missing"
     if first["type"] == "extra_forbidden":
@@ -203,7 +210,7 @@ def refuse_other_settings(path: Path, settings: Mapping[str, Any], what: str, *,
     old, new = (_flat({k: v for k, v in s.items() if k not in ("files", SEAL)}) for s in (there, seal(settings)))
     differ = [k for k in {**old, **new} if old.get(k) != new.get(k) and k not in set(free)]
     if differ:
-        listed = ", ".join(f"{k} {old.get(k)!s:.40} (now {new.get(k)!s:.40})" for k in differ)
+        listed = ", ".join(f"{short(k)} {old.get(k)!s:.40} (now {new.get(k)!s:.40})" for k in differ[:5])
         raise CaromError(
             f"{path.parent} holds {what} with other settings: {listed}; repeat them or choose another folder"
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carom.core.artefacts import read_payload, write_payload
-from carom.core.errors import ModelError
+from carom.core.errors import ModelError, short
 
 if TYPE_CHECKING:
     import torch
@@ -31,9 +31,9 @@ def load_tensors(path: Path, files: Mapping[str, str], *, finite: bool = True) -
     content = read_payload(path, files)
     try:
         tensors = dict(load(content))
-    except (SafetensorError, ValueError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from error
+    except (SafetensorError, ValueError, LookupError, TypeError, RuntimeError, MemoryError) as error:
+        raise ModelError(f"{path} is damaged: {' '.join(str(error).split()):.200}") from error
     for name, tensor in tensors.items():
-        if finite and not bool(tensor.isfinite().all()):
-            raise ModelError(f"{path}: '{name}' holds numbers that are not finite; make the model anew")
+        if finite and not bool(tensor.double().isfinite().all()):
+            raise ModelError(f"{path}: '{short(name)}' holds numbers that are not finite; make the model anew")
     return tensors

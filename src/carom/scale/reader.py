@@ -208,6 +208,10 @@ def _mesh(name: str, saved: Mapping[str, Any]) -> Mesh:
     import trimesh
 
     vertices, faces = np.asarray(saved["vertices"], dtype=np.float64), np.asarray(saved["faces"], dtype=np.int64)
+    if not (
+        vertices.size and faces.size and np.isfinite(vertices).all() and 0 <= faces.min() <= faces.max() < len(vertices)
+    ):
+        raise ValueError(f"mesh '{name:.40}': expected finite vertices, and triangles between them")
     return solid_mesh(name, trimesh.Trimesh(vertices, faces, process=False))
 
 
@@ -252,8 +256,9 @@ def load(folder: str | Path) -> Trajectories:
     try:
         data = Trajectories(folder, header, np.arange(len(table)), _Columns.of(table, header))
         _check(data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CaromError(f"{folder}: its header is damaged: {type(error).__name__} {error}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as error:
+        words = f"{type(error).__name__} {' '.join(str(error).split()):.200}"
+        raise CaromError(f"{folder}: its header or a shard is damaged: {words}") from error
     return data
 
 
