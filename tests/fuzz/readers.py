@@ -61,7 +61,7 @@ gravity: 9.81
 bodies:
   box: {role: target, shape: box, size: [200, 200, 100], mass: 0.5, inertia: [0.002, 0.002, 0.003], com: [0, 0, 0]}
   tool: {role: striker, shape: face, width: 40, height: 30, forward: y, mass: 3}
-  wedge: {role: other, shape: extruded, outline: [[-40, -20], [40, -20], [0, 40]], height: 50, mass: 0.2, inertia_z: 0.001}
+  wedge: {role: other, shape: extruded, outline: [[-40, -20], [40, -20], [0, 40]], height: 50, inertia_z: 0.001}
   lump: {role: other, shape: mesh, file: cube.stl}
   base: {role: ground}
 ground: {normal: [0, 0, 1], height: 0}
@@ -112,7 +112,12 @@ def _read(folder: Path) -> str:
     recordings = read(folder)
     for trajectory in recordings.trajectories:
         scene_from_bodies(trajectory.bodies).spec().compile()
-    return "".join(_digest(t.time, *t.position_world.values()) for t in recordings.trajectories)
+    return _numbers(recordings)
+
+
+def _numbers(recordings: Recordings) -> str:
+    every = ((t.time, *t.position_world.values(), *t.quaternion_world.values()) for t in recordings.trajectories)
+    return "".join(_digest(*(array for array in arrays if array is not None)) for arrays in every)
 
 
 def _read_tosses(folder: Path) -> str:
@@ -120,7 +125,7 @@ def _read_tosses(folder: Path) -> str:
 
     recordings = read(folder)
     free_scene(recordings, recordings.trajectories).spec().compile()
-    return kind_of(recordings) + "".join(_digest(t.time, *t.position_world.values()) for t in recordings.trajectories)
+    return kind_of(recordings) + _numbers(recordings)
 
 
 def _check(folder: Path) -> str:
@@ -197,8 +202,10 @@ MJCF = """\
   <worldbody>
     <geom type="plane" size="1 1 0.1"/>
     <body name="block" pos="0 0 0.025"><freejoint/><geom type="box" size="0.04 0.04 0.025" mass="0.25"/></body>
-    <body name="arm"><joint axis="1 0 0" type="slide"/><geom type="capsule" size="0.02" fromto="0 0 0.1 0.3 0 0.1" mass="2"/>
-      <body name="tool" pos="0.3 0 0.03"><joint axis="0 1 0" type="slide"/><geom type="cylinder" size="0.02 0.03" mass="1"/></body>
+    <body name="arm"><joint axis="1 0 0" type="slide"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0.1 0.3 0 0.1" mass="2"/>
+      <body name="tool" pos="0.3 0 0.03"><joint axis="0 1 0" type="slide"/>
+        <geom type="cylinder" size="0.02 0.03" mass="1"/></body>
     </body>
     <body name="rock" pos="1 0 0"><freejoint/><geom type="mesh" mesh="lump" mass="1"/></body>
   </worldbody>

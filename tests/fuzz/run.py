@@ -19,12 +19,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "helpers")]
-
 from attempts import GOOD, PATIENCE, Bench, names_of
 from readers import READERS
 
 CHUNK = 3000  #: cases of a process
+MEMORY = Path("/dev/shm")  #: where there is one: readers that also write wait for the disk otherwise
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 
 
@@ -66,14 +65,15 @@ class Totals:
         return {
             "inputs": sum(n for kind, n in whole.items() if kind != "same"),
             "outcomes": dict(whole),
-            "by_reader": {n: {**c, "most_seconds": round(self.seconds[n], 3), "most_megabytes": round(self.megabytes[n])}
+            "by_reader": {n: {**c, "most_seconds": round(self.seconds[n], 3),
+            "most_megabytes": round(self.megabytes[n])}
                           for n, c in self.counts.items()},
             "faults": self.faults[:500],
         }  # fmt: skip
 
 
 def chunk(seeds: Path, readers: list[str], cases: range, seed: int, totals: Totals) -> subprocess.Popen[bytes]:
-    place = Path(tempfile.mkdtemp(prefix="carom-fuzz-"))
+    place = Path(tempfile.mkdtemp(prefix="carom-fuzz-", dir=MEMORY if MEMORY.is_dir() else None))
     log = place / "log.jsonl"
     log.touch()
     command = [sys.executable, str(Path(__file__).with_name("attempts.py")), str(seeds), str(place / "in")]

@@ -148,7 +148,7 @@ def read_header(
         raise error(missing)
     header = read_json(path, error=error)
     if header.get("format") != format:
-        raise error(f"{path}: expected format {format}, got {header.get('format')!s:.40}")
+        raise error(f"{path}: expected format {format}, got {short(header.get('format'))}")
     if SEAL not in header:
         raise error(f"{path} was made by an earlier version of Carom (it has no checksum); run {again} again")
     if header[SEAL] != seal(header)[SEAL]:
@@ -210,7 +210,7 @@ def refuse_other_settings(path: Path, settings: Mapping[str, Any], what: str, *,
     old, new = (_flat({k: v for k, v in s.items() if k not in ("files", SEAL)}) for s in (there, seal(settings)))
     differ = [k for k in {**old, **new} if old.get(k) != new.get(k) and k not in set(free)]
     if differ:
-        listed = ", ".join(f"{short(k)} {old.get(k)!s:.40} (now {new.get(k)!s:.40})" for k in differ[:5])
+        listed = ", ".join(f"{short(k)} {short(old.get(k))} (now {short(new.get(k))})" for k in differ[:5])
         raise CaromError(
             f"{path.parent} holds {what} with other settings: {listed}; repeat them or choose another folder"
         )

@@ -49,9 +49,8 @@ def load_mesh(path: Path) -> Any:
     if path.suffix.lower() not in SUFFIXES:
         raise SceneError(f"mesh file {path}: expected {' or '.join(SUFFIXES)}, got '{path.suffix}'")
     if path.stat().st_size > MOST_BYTES:
-        raise SceneError(
-            f"mesh file {path} has {path.stat().st_size / 1e6:.0f} MB; expected {MOST_BYTES / 1e6:.0f} at most: simplify it"
-        )
+        size = path.stat().st_size / 1e6
+        raise SceneError(f"mesh file {path} has {size:.0f} MB; expected {MOST_BYTES / 1e6:.0f} at most: simplify it")
     return _loaded(path, path.stat().st_mtime_ns)
 
 

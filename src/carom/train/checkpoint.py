@@ -131,10 +131,10 @@ def load_checkpoint(out: Path, model: BaseAlgorithm, env: Any) -> dict[str, Any]
         _restore(model, tensors, state, arrays)
         if state["env"] is not None:
             env.restore(state["env"])
+        return dict(state["extra"])
     except _DAMAGE as error:
         words = " ".join(str(error).split()) or type(error).__name__
         raise CaromError(f"checkpoint {folder} is damaged ({words:.300}); remove {out} and train anew") from error
-    return dict(state["extra"])
 
 
 def _restore(model: Any, tensors: dict[str, torch.Tensor], state: dict[str, Any], arrays: Arrays) -> None:

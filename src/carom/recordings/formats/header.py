@@ -103,7 +103,7 @@ def read_header(folder: Path) -> HeaderModel:
         version = data.get("format")
         if version != FORMAT:
             message = (
-                f"expected format: {FORMAT}, got {'nothing' if version is None else repr(version)}; "
+                f"expected format: {FORMAT}, got {'nothing' if version is None else f'{version!r:.60}'}; "
                 "this version of carom reads format 1 only"
             )
             raise YamlError(message, code="bad-version", line=line_of(node, "format"))
