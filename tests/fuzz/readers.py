@@ -286,7 +286,7 @@ def _bases(folder: Path) -> None:
     from carom.learn.impact.distill import DistillOptions, distill
 
     steps = DistillOptions(steps=2)
-    distill(builtin("square"), folder, samples=1000, teachers=("compliant", "mujoco"), training=steps, threads=1)
+    distill(builtin("square"), folder, samples=1000, teachers=("compliant",), training=steps, threads=1)
     shutil.rmtree(folder / "data")
 
 

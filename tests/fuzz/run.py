@@ -22,7 +22,7 @@ from typing import Any
 from attempts import GOOD, PATIENCE, Bench, names_of
 from readers import READERS
 
-CHUNK = 3000  #: cases of a process
+CHUNK = 2500  #: cases of a process
 MEMORY = Path("/dev/shm")  #: where there is one: readers that also write wait for the disk otherwise
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}
 
@@ -123,14 +123,12 @@ def collect(process: Any, turns: list[str], totals: Totals) -> range:
     return range(case + 1, process.cases.stop)
 
 
-def run(
-    seeds: Path, readers: list[str], count: int, seed: int, workers: int, *, first: int = 0, tell: bool = True
-) -> Totals:
-    """Try `count` cases; what came of them."""
+def run(seeds: Path, readers: list[str], cases: range, seed: int, workers: int, kept: Path | None = None) -> Totals:
+    """Try cases by number; what came of them, which is also `kept` as JSON while they go on."""
     make_seeds(seeds, readers)
     totals, turns = Totals(readers), names_of(readers)
-    size = min(CHUNK, -(-count // workers))
-    waiting = [range(a, min(a + size, first + count)) for a in range(first, first + count, size)]
+    size = min(CHUNK, -(-len(cases) // workers))
+    waiting = [cases[a : a + size] for a in range(0, len(cases), size)]
     running: list[Any] = []
     while waiting or running:
         while waiting and len(running) < workers:
@@ -141,9 +139,10 @@ def run(
             left = collect(process, turns, totals)
             if len(left):
                 waiting.insert(0, left)
-            if tell:
-                whole = totals.to_dict()
-                print(f"{whole['inputs']} inputs, {whole['outcomes']}", flush=True)
+            whole = totals.to_dict()
+            print(f"{whole['inputs']} inputs, {whole['outcomes']}", flush=True)
+            if kept is not None:
+                kept.write_text(json.dumps(whole, indent=1) + "\n")
     return totals
 
 
@@ -162,7 +161,8 @@ def main() -> int:
         seeds = options.seeds or Path(own) / "seeds"
         if options.case is not None:
             return single(seeds, options.readers, options.case, options.seed, Path(own) / "in")
-        totals = run(seeds, options.readers, options.count, options.seed, options.workers, first=options.first)
+        cases = range(options.first, options.first + options.count)
+        totals = run(seeds, options.readers, cases, options.seed, options.workers, options.json)
     found = totals.to_dict()
     for name, counts in found["by_reader"].items():
         print(f"{name:20s} {counts}")
@@ -171,8 +171,6 @@ def main() -> int:
     ).most_common(60):
         case = next(f["case"] for f in found["faults"] if f["words"] == words and f["reader"] == reader)
         print(f"{many:5d} {reader} {kind} (case {case}): {words}")
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
     bad = {kind: n for kind, n in found["outcomes"].items() if kind not in GOOD}
     print(f"{found['inputs']} malformed inputs; faults: {bad or 'none'}")
     return 1 if bad else 0

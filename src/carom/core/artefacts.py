@@ -7,7 +7,8 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,7 +22,7 @@ from carom.core.errors import CaromError, ModelError, short
 UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}  #: of models and of data sets
 SEAL = "header_sha256"  #: key of a header's own checksum
 UNFINISHED = ".carom-part"  #: how the names of files end that are still being written; a kill leaves them
-FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LARGEST_HEADER = 50_000_000  #: [bytes]; it may hold meshes
 AGAIN = "run the command that made it again, or take a copy that is whole"
 _UMASK = Lock()
@@ -45,7 +46,7 @@ class Header(Keys):
 
 def atomically(path: Path, write: Callable[[io.BufferedIOBase], object]) -> None:
     """Write a file beside its place, then move it there, so that a reader never meets half of it."""
-    try:
+    with full_disks_told(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -57,6 +58,13 @@ def atomically(path: Path, write: Callable[[io.BufferedIOBase], object]) -> None
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def full_disks_told(path: Path) -> Iterator[None]:
+    """Turn the system's word for a full disk into a line that names what was being written, and says what to do."""
+    try:
+        yield
     except OSError as error:
         if error.errno not in FULL:
             raise

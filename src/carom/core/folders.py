@@ -21,7 +21,9 @@ def file_within(folder: Path, name: str, *, error: type[CaromError] = CaromError
     """
     if len(name.encode(errors="replace")) > LONGEST_NAME:
         raise error(f"file {name!r:.100}...: expected a name of at most {LONGEST_NAME} characters")
-    if not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+    if not name.isprintable():
+        raise error(f"file {name!r:.100}: expected a name of printable characters")
+    if not name or Path(name).is_absolute() or ".." in Path(name).parts:
         raise error(
             f"file {name!r:.100} lies outside of the folder {folder}; expected a file in it: copy it there and name it "
             "without '/' at the beginning and without '..'"

@@ -146,7 +146,7 @@ def load_bases(folder: str | Path) -> tuple[BaseModel, ...]:
         form = preset.activation in ACTIVATIONS and 1 <= preset.width <= WIDEST and 1 <= preset.layers <= DEEPEST
         if not form or teacher not in DISTILLED:
             raise ModelError(
-                f"{folder / HEADER}: expected a base model of {' or '.join(DISTILLED)}, with {' or '.join(ACTIVATIONS)} "
+                f"{folder / HEADER}: expected one of {' or '.join(DISTILLED)}, with {' or '.join(ACTIVATIONS)} "
                 f"up to {WIDEST} wide and {DEEPEST} deep, got {short(teacher)} with {short(preset.activation)}, "
                 f"{preset.width} wide and {preset.layers} deep"
             )
