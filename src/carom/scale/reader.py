@@ -303,7 +303,10 @@ def _check(data: Trajectories) -> None:
     for name, (low, high) in _WITHIN.items():
         values = lists[name].values
         if not ((low <= values) & (values <= high)).all():  # nor is NaN
-            raise CaromError(f"{data.folder}: '{name}': expected numbers from {low:g} to {high:g}; the shard is damaged")
+            raise CaromError(
+                f"{data.folder}: '{name}' holds numbers that are not finite, or not from {low:g} to {high:g}; "
+                "the shard is damaged"
+            )
     norm = np.linalg.norm(lists["quaternion"].values.reshape(-1, 4), axis=-1)
     if np.abs(norm - 1).max(initial=0.0) > 1e-6:
         raise CaromError(f"{data.folder}: quaternions are not of unit length; the shard is damaged")
