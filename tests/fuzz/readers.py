@@ -269,7 +269,7 @@ def _load_parameters(folder: Path) -> str:
     found = calibration(folder / "parameters.yaml", spread=True)
     values = found.draw(np.random.default_rng(0))
     toss_scene().spec_with(dict(zip(found.names, values.tolist(), strict=True))).compile()
-    return str(read(folder).to_dict()) + str(found)
+    return str(read(folder).to_dict()) + str((found.names, found.value, found.interval, found.source))
 
 
 def _routes(folder: Path) -> None:

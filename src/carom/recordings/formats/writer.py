@@ -31,8 +31,9 @@ def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat =
         raise RecordingError(f"two trajectories would both be written to {twice}; give them different names")
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
-    for body in (b for t in (recordings, *recordings.trajectories) for b in t.bodies.values()):
-        _copy_mesh(body, folder)
+    for bodies in (recordings.bodies, *(trajectory.bodies for trajectory in recordings.trajectories)):
+        for body in bodies.values():
+            _copy_mesh(body, folder)
     shared = _shared(recordings)
     listed: list[dict[str, Any]] = []
     for name, trajectory in zip(names, recordings.trajectories, strict=True):
