@@ -69,14 +69,14 @@ class MjcfScene(Scene):
 
     def __post_init__(self) -> None:
         spec = self.spec()
-        what = f"scene '{self.name}'" if self.file is None else f"MJCF file {self.file}"
+        what = f"scene '{self.name}'" if self.file is None else f"scene '{self.name}' ({self.file})"
         built(what, spec.compile)
         names = [body.name for body in spec.bodies if body.name]
         for role, body in self.roles.items():
             if role not in ROLES:
-                raise SceneError(f"scene '{self.name}': {unknown_name('role', role, ROLES)}")
+                raise SceneError(f"{what}: {unknown_name('role', role, ROLES)}")
             if body not in names:
-                raise SceneError(f"scene '{self.name}': role {role}: {unknown_name('body', body, names)}")
+                raise SceneError(f"{what}: role {role}: {unknown_name('body', body, names)}")
 
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """The MJCF as it is written."""
