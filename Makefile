@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c const
 # Folder with the public recordings (CONTRIBUTING.md says where to get them); benchmarks on real data need it.
 DATA ?= $(CAROM_DATA)
 
-.PHONY: demo quick test lint bench docs clean
+.PHONY: demo quick test lint fuzz bench docs clean
 .DELETE_ON_ERROR:
 
 # Stamps: nothing is installed again until pyproject.toml or constraints.txt change.
@@ -46,6 +46,23 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Malformed inputs over all readers, flipped bits, kills and full disks. COUNT, FLIPS, KILLS and SEED are options.
+COUNT ?= 100000
+FLIPS ?= 2000
+KILLS ?= 30
+SEED ?= 0
+GUIDED ?= 1000
+FUZZ := PYTHONPATH=tests/helpers OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz
+
+fuzz: $(VENV)/.installed-dev
+	@$(INSTALL) -e ".[fuzz]"
+	$(FUZZ)/run.py --count $(COUNT) --seed $(SEED) --seeds out/fuzz-seeds --json out/fuzz-inputs.json
+	$(FUZZ)/flips.py --count $(FLIPS) --seed $(SEED) --seeds out/fuzz-seeds --json out/fuzz-flips.json
+	for reader in recordings scene mjcf parameters route bases policy trajectories; do \
+		$(FUZZ)/guided.py $$reader --runs $(GUIDED) --seed $$(($(SEED) + 1)) --seeds out/fuzz-seeds || exit 1; done
+	$(FUZZ)/kills.py --kills $(KILLS) --seed $(SEED) --json out/fuzz-kills.json
+	$(FUZZ)/full_disk.py --json out/fuzz-disk.json
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/carom bench distill

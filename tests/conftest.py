@@ -75,6 +75,8 @@ def shared_data() -> Path:
     return folder
 
 
+#: the coverage-guided fuzzer needs an extra of its own, and is no test
+collect_ignore = ["fuzz/guided.py"]
 #: environments and policies are an extra: without its libraries their tests are not collected
 if not all(find_spec(name) for name in ("gymnasium", "PIL", "stable_baselines3")):
     collect_ignore_glob = ["envs/*", "train/*"]

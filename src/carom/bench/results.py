@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from carom.core.artefacts import plain, versions, write_text
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, short
 
 FOLDER = Path("benchmarks/results")
 
@@ -77,8 +77,10 @@ def read(path: Path) -> Results:
             rows=rows,
             notes=tuple(str(n) for n in content.get("notes", ())),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CaromError(f"{path}: not a results file of `carom bench`: {type(error).__name__} {error}") from error
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
+        raise CaromError(
+            f"{path}: not a results file of `carom bench`: {type(error).__name__} {short(error)}"
+        ) from error
 
 
 def _row(raw: Mapping[str, Any]) -> Row:

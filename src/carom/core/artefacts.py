@@ -7,7 +7,8 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,12 +17,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from carom.core.errors import CaromError, ModelError
+from carom.core.errors import CaromError, ModelError, short
 
 UNITS = {"length": "m", "angle": "rad", "time": "s", "mass": "kg"}  #: of models and of data sets
 SEAL = "header_sha256"  #: key of a header's own checksum
 UNFINISHED = ".carom-part"  #: how the names of files end that are still being written; a kill leaves them
-FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+LARGEST_HEADER = 50_000_000  #: [bytes]; it may hold meshes
 AGAIN = "run the command that made it again, or take a copy that is whole"
 _UMASK = Lock()
 
@@ -44,7 +46,7 @@ class Header(Keys):
 
 def atomically(path: Path, write: Callable[[io.BufferedIOBase], object]) -> None:
     """Write a file beside its place, then move it there, so that a reader never meets half of it."""
-    try:
+    with full_disks_told(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -56,6 +58,13 @@ def atomically(path: Path, write: Callable[[io.BufferedIOBase], object]) -> None
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def full_disks_told(path: Path) -> Iterator[None]:
+    """Turn the system's word for a full disk into a line that names what was being written, and says what to do."""
+    try:
+        yield
     except OSError as error:
         if error.errno not in FULL:
             raise
@@ -88,6 +97,8 @@ def read_payload(path: Path, files: Mapping[str, str], *, error: type[CaromError
         content = path.read_bytes()
     except FileNotFoundError as problem:
         raise error(f"{path} is missing: the folder is incomplete; {AGAIN}") from problem
+    except (OSError, ValueError) as problem:
+        raise error(f"{path} cannot be read: {problem}") from problem
     stated = files.get(path.name)
     if stated is None:
         raise error(f"{path} does not belong to its folder: the header does not list it; {AGAIN}")
@@ -99,9 +110,12 @@ def read_payload(path: Path, files: Mapping[str, str], *, error: type[CaromError
 def read_json(path: Path, *, error: type[CaromError] = ModelError) -> dict[str, Any]:
     """The object in a JSON file; raises `error` if the file is damaged."""
     try:
+        if path.stat().st_size > LARGEST_HEADER:
+            raise ValueError(f"expected at most {LARGEST_HEADER // 1_000_000} MB")
         value = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(value).encode()  # refuses what is nested too deep, and halves of characters
     except (OSError, ValueError, RecursionError) as problem:
-        raise error(f"{path} is damaged: {problem}") from problem
+        raise error(f"{path} is damaged: {' '.join(str(problem).split()):.200}") from problem
     if not isinstance(value, dict):
         raise error(f"{path} is damaged: expected an object, got {type(value).__name__}")
     return value
@@ -142,13 +156,14 @@ def read_header(
         raise error(missing)
     header = read_json(path, error=error)
     if header.get("format") != format:
-        raise error(f"{path}: expected format {format}, got {header.get('format')!s:.40}")
+        raise error(f"{path}: expected format {format}, got {short(header.get('format'))}")
     if SEAL not in header:
         raise error(f"{path} was made by an earlier version of Carom (it has no checksum); run {again} again")
     if header[SEAL] != seal(header)[SEAL]:
         raise error(f"{path} is damaged or was edited: its content does not fit its {SEAL}; run {again} again")
     if units is not None and header.get("units") != units:
-        raise error(f"{path}: expected units {dict(units)}, got {header.get('units')}; Carom works in SI units")
+        got = f"{header.get('units')!s:.100}"
+        raise error(f"{path}: expected units {dict(units)}, got {got}; Carom works in SI units")
     check_keys(path, schema, header, again=again, error=error)
     return header
 
@@ -172,7 +187,7 @@ def refuse_earlier(path: Path, *, again: str) -> None:
 def _first(error: ValidationError) -> str:
     """The first of pydantic's complaints, with the key that it is about."""
     first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
+    key = ".".join(map(short, first["loc"]))
     if first["type"] == "missing":
         return f"key '{key}' is missing"
     if first["type"] == "extra_forbidden":
@@ -203,7 +218,7 @@ def refuse_other_settings(path: Path, settings: Mapping[str, Any], what: str, *,
     old, new = (_flat({k: v for k, v in s.items() if k not in ("files", SEAL)}) for s in (there, seal(settings)))
     differ = [k for k in {**old, **new} if old.get(k) != new.get(k) and k not in set(free)]
     if differ:
-        listed = ", ".join(f"{k} {old.get(k)!s:.40} (now {new.get(k)!s:.40})" for k in differ)
+        listed = ", ".join(f"{short(k)} {short(old.get(k))} (now {short(new.get(k))})" for k in differ[:5])
         raise CaromError(
             f"{path.parent} holds {what} with other settings: {listed}; repeat them or choose another folder"
         )

@@ -7,6 +7,8 @@ with code 2. A message says what was expected, what came, and what to do.
 import difflib
 from collections.abc import Iterable
 
+MOST_NAMES, LONGEST_NAME = 40, 60  #: of a list of names in a message, and characters of each
+
 
 class CaromError(Exception):
     """Wrong input or a request that cannot be met. The message is for the user, in one line."""
@@ -34,7 +36,14 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     >>> unknown_name("shape", "squre", ["square", "triangle"])
     "unknown shape 'squre' (did you mean 'square'?); known: square, triangle"
     """
-    known = list(known)
+    known, name = [short(each) for each in known], short(name)
     close = difflib.get_close_matches(name, known, n=1)
     hint = f" (did you mean '{close[0]}'?)" if close else ""
-    return f"unknown {what} '{name}'{hint}; known: {', '.join(known)}"
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    return f"unknown {what} '{name}'{hint}; known: {', '.join(known[:MOST_NAMES])}{more}"
+
+
+def short(text: object) -> str:
+    """A text of a user's file in one line, cut where it would fill the screen."""
+    words = " ".join(str(text).split())
+    return words if len(words) <= LONGEST_NAME else f"{words[:LONGEST_NAME]}..."

@@ -11,6 +11,25 @@ from pathlib import Path
 from carom.core.errors import CaromError
 from carom.core.locks import LOCK
 
+LONGEST_NAME = 200  #: of a file that another one names
+
+
+def file_within(folder: Path, name: str, *, error: type[CaromError] = CaromError) -> Path:
+    """The place of a file that another file of this folder names; raises if it would lie outside of the folder.
+
+    A folder from someone else must not read what lies beside it. Links are followed: they are made on this machine.
+    """
+    if len(name.encode(errors="replace")) > LONGEST_NAME:
+        raise error(f"file {name!r:.100}...: expected a name of at most {LONGEST_NAME} characters")
+    if not name.isprintable():
+        raise error(f"file {name!r:.100}: expected a name of printable characters")
+    if not name or Path(name).is_absolute() or ".." in Path(name).parts:
+        raise error(
+            f"file {name!r:.100} lies outside of the folder {folder}; expected a file in it: copy it there and name it "
+            "without '/' at the beginning and without '..'"
+        )
+    return folder / name
+
 
 def refuse_others(place: Path, own: Sequence[str]) -> None:
     """Raise if a folder holds anything but what `own` names, patterns included: it would be lost."""

@@ -55,7 +55,7 @@ class Shards:
             return False
         try:
             return int(pq.read_metadata(pa.BufferReader(self._content(path))).num_rows) == len(self.rows(key))
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, pa.ArrowException, ValueError, MemoryError) as error:
             raise _damaged(path, str(error)) from error
 
     def put(self, key: int, piece: pa.Table) -> None:
@@ -71,9 +71,11 @@ class Shards:
         if not path.is_file() or path.name not in self.files:
             raise CaromError(f"{path} is missing: the run was interrupted; the same command goes on from there")
         try:
-            content = pa.BufferReader(self._content(path))
-            return pq.read_table(content, columns=None if columns is None else list(columns))
-        except (OSError, pa.ArrowInvalid, KeyError) as error:
+            file = pq.ParquetFile(pa.BufferReader(self._content(path)))
+            if file.metadata.num_rows > self.size:
+                raise _damaged(path, f"expected {self.size} rows at most, got {file.metadata.num_rows}")
+            return file.read(columns=None if columns is None else list(columns))
+        except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, MemoryError) as error:
             raise _damaged(path, str(error)) from error
 
     def _content(self, path: Path) -> bytes:
@@ -84,4 +86,4 @@ class Shards:
 
 
 def _damaged(path: Path, reason: str) -> CaromError:
-    return CaromError(f"{path} is damaged ({reason.splitlines()[0]}); delete it and run the same command again")
+    return CaromError(f"{path} is damaged ({' '.join(reason.split()):.200}); delete it and run the same command again")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carom.core.artefacts import read_payload, write_payload
-from carom.core.errors import ModelError
+from carom.core.errors import ModelError, short
 
 if TYPE_CHECKING:
     import torch
@@ -25,15 +25,19 @@ def load_tensors(path: Path, files: Mapping[str, str], *, finite: bool = True) -
 
     `finite`: raises also if a number is not.
     """
+    import torch
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     content = read_payload(path, files)
     try:
         tensors = dict(load(content))
-    except (SafetensorError, ValueError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from error
+    except (SafetensorError, ValueError, LookupError, TypeError, RuntimeError, MemoryError) as error:
+        raise ModelError(f"{path} is damaged: {' '.join(str(error).split()):.200}") from error
     for name, tensor in tensors.items():
-        if finite and not bool(tensor.isfinite().all()):
-            raise ModelError(f"{path}: '{name}' holds numbers that are not finite; make the model anew")
+        if tensor.dtype not in (torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool):
+            kind = str(tensor.dtype).removeprefix("torch.")
+            raise ModelError(f"{path}: '{short(name)}': expected numbers of 32 or 64 bits, got {kind}")
+        if finite and not bool(tensor.double().isfinite().all()):
+            raise ModelError(f"{path}: '{short(name)}' holds numbers that are not finite; make the model anew")
     return tensors

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import yaml
 from pydantic import ValidationError
 
-from carom.core.errors import unknown_name
+from carom.core.errors import short, unknown_name
 
 Where = tuple[int | str, ...]  #: keys and indices that lead to a place in a file
 LARGEST = 2_000_000  #: [bytes] of a file; ten thousand recordings are listed in half of it
@@ -127,8 +127,11 @@ def refuse_duplicates(node: yaml.Node | None) -> None:
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                line = key.start_mark.line + 1
+                raise YamlError("expected a name as a key, got a list or a mapping", code="bad-yaml", line=line)
             if key.value in seen:
-                message = f"key '{key.value}' is there twice; keep one"
+                message = f"key '{short(key.value)}' is there twice; keep one"
                 raise YamlError(message, code="duplicate-key", line=key.start_mark.line + 1)
             seen.add(key.value)
             refuse_duplicates(value)
@@ -145,16 +148,16 @@ def explain(
     first = error.errors()[0]
     # of a value with several allowed types pydantic names the type that it tried: no key of the file
     where = tuple(step for step in first["loc"] if not str(step).startswith("literal["))
-    name, got = ".".join(map(str, where)), first.get("input")
+    name, got = ".".join(map(short, where)), f"{first.get('input')!r:.80}"
     code = "bad-value"
     if first["type"] == "extra_forbidden":
-        parent = ".".join(map(str, where[:-1])) or whole
+        parent = ".".join(map(short, where[:-1])) or whole
         message = unknown_name(f"key in {parent}" if parent else "key", str(where[-1]), known(where))
         code = "unknown-key"
     elif first["type"] == "missing":
         message, code = f"key '{name}' is missing; add it", "missing-key"
     elif first["type"] == "literal_error":
-        message = f"{name}: expected {first.get('ctx', {}).get('expected', '')}, got {got!r}"
+        message = f"{name}: expected {first.get('ctx', {}).get('expected', '')}, got {got}"
     else:
-        message = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}, got {got!r}"
+        message = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}, got {got}"
     return YamlError(message, code=code, line=line_of(node, *where))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, short
 from carom.core.yaml_files import YamlError, read_yaml, refuse_duplicates
 from carom.envs.task import LENGTH, SHORTEST, checked_length, directions
 from carom.state import Array, wrap_angle
@@ -43,7 +43,7 @@ class Route:
             )
         spread = self.heading_spread
         if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 <= spread <= np.pi:
-            raise CaromError(f"{where}: heading_spread: expected a number from 0 to pi [rad], got {spread!r}")
+            raise CaromError(f"{where}: heading_spread: expected a number from 0 to pi [rad], got {spread!r:.60}")
         object.__setattr__(self, "points", points)
 
     @property
@@ -89,12 +89,12 @@ def _read(path: Path, length: float) -> Route:
         raise CaromError(f"{path}: expected keys {', '.join(KEYS)}, got {type(content).__name__}")
     for key in content:
         if key not in KEYS:
-            raise CaromError(f"{path}: unknown key '{key}'; known: {', '.join(KEYS)}")
+            raise CaromError(f"{path}: unknown key '{short(key)}'; known: {', '.join(KEYS)}")
     if "points" not in content:
         raise CaromError(f"{path}: points: expected [[x, y], ...] in metres, got nothing")
     name = content.get("name", path.stem)
     if not isinstance(name, str):
-        raise CaromError(f"{path}: name: expected a text, got {name!r}")
+        raise CaromError(f"{path}: name: expected a text, got {name!r:.60}")
     try:
         corners = _checked_corners(content["points"], "points", length)
         return route_through(name, corners, heading_spread=content.get("heading_spread", 0.0), length=length)

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from carom.core.artefacts import SEAL, Keys, check_keys, plain, seal, versions, write_text
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, short, unknown_name
 from carom.core.yaml_files import YamlError, read_yaml, refuse_duplicates, yaml_text
 from carom.scenes.parameters import Parameter
 from carom.state import Array
@@ -183,7 +183,7 @@ def read(path: str | Path) -> Identification:
     except YamlError as fault:
         raise CaromError(f"{path}{'' if fault.line is None else f', line {fault.line}'}: {fault.message}") from fault
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        found = short(data.get("format")) if isinstance(data, dict) else type(data).__name__
         raise CaromError(f"{path}: expected format: {FORMAT}, got {found}")
     if SEAL not in data:
         raise CaromError(

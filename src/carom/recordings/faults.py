@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from carom.core.errors import RecordingError
+from carom.core.errors import RecordingError, short
+
+LONGEST = 800  #: characters of a message
 
 
 class FaultError(RecordingError):
@@ -24,10 +26,12 @@ class FaultError(RecordingError):
         if row is not None:
             place += f", {row_word} {row}"
         if column is not None:
-            place += f", column '{column}'"
+            place += f", column '{short(column)}'"
+        message = " ".join(message.split())
+        message = message if len(message) <= LONGEST else f"{message[:LONGEST]}..."
         super().__init__(" ".join(f"{place}: {message}".split()))
         self.code = code  #: short name of the kind of fault, for instance "not-a-number"
         self.file = file
         self.row = row  #: 1-based line of a text file, or 1-based sample of a binary one
         self.column = column
-        self.detail = " ".join(message.split())  #: the message without the place
+        self.detail = message  #: the message without the place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from carom.core.errors import ModelError
+from carom.core.errors import ModelError, SceneError
 from carom.recordings.strikes import approaches
 from carom.recordings.trajectory import Recordings
 from carom.scenes.load import scene_from_bodies
@@ -15,11 +15,19 @@ from carom.state import Strikes
 def scene_of(recordings: Recordings) -> StrikeScene:
     """The strike scene of these recordings. A flat face looks where the striker goes, to the nearest right angle
     of its frame: tools are square; what is left is the unknown `face_tilt`."""
-    scene = scene_from_bodies(recordings.bodies)
+    scene = _declared(recordings, 0.0)
     if not scene.striker.flat:
         return scene
     strikes, _, _ = approaches(recordings)
-    return scene_from_bodies(recordings.bodies, forward=facing(strikes))
+    return _declared(recordings, facing(strikes))
+
+
+def _declared(recordings: Recordings, forward: float) -> StrikeScene:
+    """The scene of the bodies that the header states; what is wrong with them is told with the folder's name."""
+    try:
+        return scene_from_bodies(recordings.bodies, forward=forward)
+    except SceneError as error:
+        raise SceneError(f"{recordings.path}: {error}") from error
 
 
 def facing(strikes: Strikes) -> float:
@@ -33,7 +41,7 @@ def facing(strikes: Strikes) -> float:
 
 def check_scene(made_for: StrikeScene, recordings: Recordings) -> None:
     """Raise, by name, if a model of one scene is asked about recordings of another."""
-    scene = scene_from_bodies(recordings.bodies, forward=made_for.striker.forward)
+    scene = _declared(recordings, made_for.striker.forward)
     mine, theirs = made_for.signature(), scene.signature()
     for body in ("target", "striker"):
         for key, expected in mine[body].items():

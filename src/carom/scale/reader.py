@@ -11,16 +11,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, short
 from carom.recordings.trajectory import Ground
 from carom.scale.shards import STATUSES, read_header, read_rows, shards_of
 from carom.scenes.mesh_files import Mesh, solid_mesh
-from carom.scenes.shapes import Body, Shape, six_of
+from carom.scenes.shapes import HEAVIEST, LIGHTEST, LONGEST, SHORTEST, Body, Shape, six_of
 from carom.state import Array
 
 #: how many values a row has in a column: a number for each body, times the samples, or just a number
 _PER_BODY = {"size": 3, "mass": 1, "com": 3, "inertia": 9, "start_velocity": 3, "start_spin": 3, "name": 1, "shape": 1}
 _PER_SAMPLE = {"position": 3, "quaternion": 4}
+_SHAPES = ("box", "sphere", "cylinder", "disc")
+_FAR = 1e9  #: no body gets there before its simulation is given up
+#: what numbers may be
+_WITHIN = {
+    "position": (-_FAR, _FAR),
+    "quaternion": (-2.0, 2.0),
+    "size": (SHORTEST, LONGEST),
+    "mass": (LIGHTEST, HEAVIEST),
+    "com": (-LONGEST, LONGEST),
+    "inertia": (-_FAR, _FAR),
+    "parameters": (-_FAR, _FAR),
+}
 _LISTS = (*_PER_BODY, *_PER_SAMPLE, "parameters", "ground")
 
 
@@ -208,6 +220,10 @@ def _mesh(name: str, saved: Mapping[str, Any]) -> Mesh:
     import trimesh
 
     vertices, faces = np.asarray(saved["vertices"], dtype=np.float64), np.asarray(saved["faces"], dtype=np.int64)
+    if not (
+        vertices.size and faces.size and np.isfinite(vertices).all() and 0 <= faces.min() <= faces.max() < len(vertices)
+    ):
+        raise ValueError(f"mesh '{name:.40}': expected finite vertices, and triangles between them")
     return solid_mesh(name, trimesh.Trimesh(vertices, faces, process=False))
 
 
@@ -252,8 +268,9 @@ def load(folder: str | Path) -> Trajectories:
     try:
         data = Trajectories(folder, header, np.arange(len(table)), _Columns.of(table, header))
         _check(data)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CaromError(f"{folder}: its header is damaged: {type(error).__name__} {error}") from error
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as error:
+        words = f"{type(error).__name__} {' '.join(str(error).split()):.200}"
+        raise CaromError(f"{folder}: its header or a shard is damaged: {words}") from error
     return data
 
 
@@ -280,9 +297,16 @@ def _check(data: Trajectories) -> None:
     )
     if shapes:
         raise CaromError(f"{data.folder}: mesh '{sorted(shapes)[0]}' is not in the header")
-    for name in ("position", "quaternion", "size", "mass"):
-        if not np.isfinite(lists[name].values).all():
-            raise CaromError(f"{data.folder}: '{name}' holds numbers that are not finite; the shard is damaged")
+    unknown = sorted({s for s in set(lists["shape"].values) if not s.startswith("mesh:")} - set(_SHAPES))
+    if unknown:
+        raise CaromError(f"{data.folder}: unknown shape '{short(unknown[0])}'; expected {', '.join(_SHAPES)} or a mesh")
+    for name, (low, high) in _WITHIN.items():
+        values = lists[name].values
+        if not ((low <= values) & (values <= high)).all():  # nor is NaN
+            raise CaromError(
+                f"{data.folder}: '{name}' holds numbers that are not finite, or not from {low:g} to {high:g}; "
+                "the shard is damaged"
+            )
     norm = np.linalg.norm(lists["quaternion"].values.reshape(-1, 4), axis=-1)
     if np.abs(norm - 1).max(initial=0.0) > 1e-6:
         raise CaromError(f"{data.folder}: quaternions are not of unit length; the shard is damaged")

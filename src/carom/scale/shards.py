@@ -273,8 +273,16 @@ def read_rows(folder: Path, header: Mapping[str, Any], *, columns: list[str] | N
             raise CaromError(
                 f"{store.path(key)}: expected the columns of {FORMAT}; missing or of another type: {missing or 'some'}"
             )
+        lost = next((name for name in wanted if _has_nulls(table[name])), None)
+        if lost is not None:
+            raise CaromError(f"{store.path(key)} is damaged: column '{lost}' has empty places")
         tables.append(table)
     return pa.concat_tables(tables)
+
+
+def _has_nulls(column: pa.ChunkedArray) -> bool:
+    lists = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    return bool(column.null_count or (lists and any(chunk.values.null_count for chunk in column.chunks)))
 
 
 def meshes_of(bodies: Sequence[Body]) -> dict[str, Any]:

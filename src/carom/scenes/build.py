@@ -10,6 +10,7 @@ import numpy as np
 
 from carom.core.constants import ANGLES, LENGTHS
 from carom.core.errors import SceneError
+from carom.core.folders import file_within
 from carom.scenes.mesh_files import LARGEST
 from carom.scenes.meshes import mesh_body
 from carom.scenes.parameters import Parameter, known, with_bounds
@@ -75,7 +76,7 @@ def _roles(model: SceneModel, place: Place, folder: Path) -> tuple[Body, Striker
         from carom.scenes.mjcf import bodies_from_mjcf  # here: MuJoCo is slow to import, most scenes don't need it
 
         try:
-            bodies = bodies_from_mjcf(folder / model.mjcf, model.roles.model_dump())
+            bodies = bodies_from_mjcf(file_within(folder, model.mjcf, error=SceneError), model.roles.model_dump())
             return bodies["target"], _striker_of(bodies["striker"])
         except SceneError as error:
             raise SceneError(f"{at(place, 'mjcf')}: {error}") from error
@@ -108,7 +109,7 @@ def _target(model: TargetModel, units: UnitsModel, folder: Path) -> Body:
     com, inertia = scaled(model.com, length), stated_inertia(model)
     if model.shape == "mesh":
         return mesh_body(
-            folder / str(model.file),
+            file_within(folder, str(model.file), error=SceneError),
             name=model.name,
             mass=model.mass,
             scale=model.scale or 1.0,

@@ -14,6 +14,10 @@ from carom.core.errors import SceneError
 from carom.state import Array
 
 LARGEST = 5.0  #: [m] a mesh that is longer than this is a file in millimetres
+SUFFIXES = (".stl", ".obj")
+MOST_BYTES = 20_000_000  #: of a mesh file: a binary STL has 400,000 triangles then, and a contact needs hundreds
+FARTHEST = 1e6  #: corner of a mesh, in whatever unit the file has
+MOST_CORNERS = 500  #: of an outline: those of a circle are then within 0.002 % of its radius
 CONVEX_SHARE = 0.995  #: of its convex hull's volume that a convex mesh fills: the rest is rounding
 ROUND_SIDES = 24  #: sides of the polygon that stands for a circle where a body is given as a mesh
 _CUBE = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2.0
@@ -42,6 +46,11 @@ def load_mesh(path: Path) -> Any:
     """A mesh file as a trimesh object, in metres; raises if it cannot be read. Treat it as read-only: it is kept."""
     if not path.is_file():
         raise SceneError(f"mesh file {path} does not exist")
+    if path.suffix.lower() not in SUFFIXES:
+        raise SceneError(f"mesh file {path}: expected {' or '.join(SUFFIXES)}, got '{path.suffix}'")
+    if path.stat().st_size > MOST_BYTES:
+        size = path.stat().st_size / 1e6
+        raise SceneError(f"mesh file {path} has {size:.0f} MB; expected {MOST_BYTES / 1e6:.0f} at most: simplify it")
     return _loaded(path, path.stat().st_mtime_ns)
 
 
@@ -49,12 +58,16 @@ def load_mesh(path: Path) -> Any:
 def _loaded(path: Path, changed: int) -> Any:
     import trimesh
 
+    options = {"skip_materials": True} if path.suffix.lower() == ".obj" else {}  # they name other files
     try:
-        mesh = trimesh.load_mesh(path)
+        mesh = trimesh.load_mesh(path, **options)
+        vertices, faces = np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces)
     except Exception as error:  # trimesh raises whatever its many parsers raise
-        raise SceneError(f"mesh file {path} cannot be read: {error}") from error
-    if not len(getattr(mesh, "vertices", ())):
+        raise SceneError(f"mesh file {path} cannot be read: {' '.join(str(error).split()):.200}") from error
+    if not len(vertices) or not len(faces):
         raise SceneError(f"mesh file {path} holds no triangles")
+    if not (np.abs(vertices) <= FARTHEST).all():  # nor is NaN
+        raise SceneError(f"mesh file {path}: expected finite corners within {FARTHEST:g} of the origin")
     return mesh
 
 
@@ -123,8 +136,15 @@ def inertia_from(moments: Array, mass: float) -> Array:
 
 
 def hull_outline(points: Array) -> tuple[tuple[float, float], ...]:
-    """Convex outline of points [n, 2], counter-clockwise."""
-    from scipy.spatial import ConvexHull
+    """Convex outline of points [n, 2], counter-clockwise; of very many corners those that reach farthest all round."""
+    from scipy.spatial import ConvexHull, QhullError
 
-    corners = points[ConvexHull(points).vertices]
+    try:
+        corners = points[ConvexHull(points).vertices]
+    except (QhullError, ValueError) as error:
+        raise SceneError("seen from above it encloses no area: its corners lie on a line") from error
+    if len(corners) > MOST_CORNERS:
+        angle = np.linspace(0, 2 * np.pi, MOST_CORNERS, endpoint=False)
+        farthest = np.argmax(corners @ np.stack([np.cos(angle), np.sin(angle)]), axis=0)
+        corners = corners[np.unique(farthest)]
     return tuple((float(x), float(y)) for x, y in corners)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from carom.core.errors import SceneError
-from carom.scenes.mesh_files import LARGEST, hull_outline, load_mesh
+from carom.scenes.mesh_files import LARGEST, SUFFIXES, hull_outline, load_mesh
 from carom.scenes.shapes import Body, Shape, polygon_properties
 from carom.state import Array
 
-MESH_SUFFIXES = (".stl", ".obj")
+MESH_SUFFIXES = SUFFIXES
 CONVEX_SHARE = 0.98  #: of the hull's area, seen from above, that a convex target fills: the rest is rounding
 PIXELS = 256  #: along each side of the picture in which the view from above is measured
 PART_THRESHOLD = 0.05  #: concavity that coacd leaves in a part: its own default

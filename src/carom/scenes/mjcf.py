@@ -12,6 +12,7 @@ import numpy as np
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.mesh_files import hull_outline
 from carom.scenes.meshes import fill_triangles, refuse_hollow
+from carom.scenes.mjcf_files import load_mjcf
 from carom.scenes.shapes import FACE_THICKNESS, Body, Shape
 from carom.scenes.strike import KINEMATIC_MASS, StrikeScene
 
@@ -92,12 +93,7 @@ def _add_target_geom(spec: mujoco.MjSpec, target: mujoco.MjsBody, scene: StrikeS
 
 def bodies_from_mjcf(path: Path, roles: dict[str, str]) -> dict[str, Body]:
     """Target and striker of a user's own MJCF, by the role named in YAML: shape, mass, inertia and centre of mass."""
-    if not path.is_file():
-        raise SceneError(f"MJCF file {path} does not exist")
-    try:
-        model = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise SceneError(f"MJCF file {path} does not load: {str(error).splitlines()[0]}") from error
+    model = load_mjcf(path, mujoco.MjModel.from_xml_path)
     names = [model.body(i).name for i in range(1, model.nbody)]
     bodies: dict[str, Body] = {}
     for role in ("target", "striker"):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from carom.core.errors import SceneError, unknown_name
+from carom.scenes.mjcf_files import built, check_xml, load_mjcf
 from carom.scenes.parameters import CONTACT, write_contacts
 from carom.scenes.shapes import ROLES, Body
 from carom.state import Array
@@ -67,22 +68,25 @@ class MjcfScene(Scene):
     file: Path | None = None  #: with the MJCF; its meshes and includes are looked for beside it
 
     def __post_init__(self) -> None:
-        names = [body.name for body in self.spec().bodies if body.name]
+        spec = self.spec()
+        what = f"scene '{self.name}'" if self.file is None else f"scene '{self.name}' ({self.file})"
+        built(what, spec.compile)
+        names = [body.name for body in spec.bodies if body.name]
         for role, body in self.roles.items():
             if role not in ROLES:
-                raise SceneError(f"scene '{self.name}': {unknown_name('role', role, ROLES)}")
+                raise SceneError(f"{what}: {unknown_name('role', role, ROLES)}")
             if body not in names:
-                raise SceneError(f"scene '{self.name}': role {role}: {unknown_name('body', body, names)}")
+                raise SceneError(f"{what}: role {role}: {unknown_name('body', body, names)}")
 
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """The MJCF as it is written."""
         import mujoco  # here: it is slow to import, and most uses of scenes don't need it
 
-        try:
-            inline = self.file is None
-            spec = mujoco.MjSpec.from_string(self.xml) if inline else mujoco.MjSpec.from_file(str(self.file))
-        except ValueError as error:
-            raise SceneError(f"scene '{self.name}': the MJCF does not load: {str(error).splitlines()[0]}") from error
+        if self.file is None:
+            check_xml(self.xml, f"scene '{self.name}'")
+            spec = built(f"scene '{self.name}': the MJCF", lambda: mujoco.MjSpec.from_string(self.xml))
+        else:
+            spec = load_mjcf(self.file, mujoco.MjSpec.from_file)
         if step is not None:
             spec.option.timestep = step
         return spec
@@ -102,6 +106,4 @@ class MjcfScene(Scene):
 def mjcf_scene(path: str | Path, roles: Mapping[str, str] | None = None) -> MjcfScene:
     """The scene of an MJCF file."""
     path = Path(path)
-    if not path.is_file():
-        raise SceneError(f"MJCF file {path} does not exist")
     return MjcfScene(path.stem, roles=dict(roles or {}), file=path)

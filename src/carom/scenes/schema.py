@@ -96,7 +96,7 @@ def validate(data: Any, place: Place) -> SceneModel:
     if isinstance(version, str) and version.startswith("carom-recordings/"):
         raise SceneError(recordings_message(place[0]))
     if version != FORMAT:  # first of all: another version may well have keys that this one would call wrong
-        got = "nothing" if version is None else repr(version)
+        got = "nothing" if version is None else f"{version!r:.60}"
         raise SceneError(f"{at(place, 'format')}: expected format: {FORMAT}, got {got}")
     try:
         return SceneModel.model_validate(data)

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import SceneError, unknown_name
-from carom.scenes.mesh_files import Mesh, hull_outline, inertia_from, load_mesh, moments_from, solid_mesh, surface_of
+from carom.scenes.mesh_files import (
+    MOST_CORNERS,
+    Mesh,
+    hull_outline,
+    inertia_from,
+    load_mesh,
+    moments_from,
+    solid_mesh,
+    surface_of,
+)
 from carom.scenes.outline import check_convex
 from carom.state import Array
 
@@ -30,6 +39,9 @@ ROLES = ("target", "striker", "ground", "arm", "tool", "other")
 DISC_HEIGHT = 0.01  #: [m] a disc has no height of its own; planar quantities don't depend on it
 FACE_THICKNESS = 0.01  #: [m] of a flat striker, behind its face
 STRIKER_HEIGHT = 0.04  #: [m] of a striker where nobody states it
+SHORTEST, LONGEST = 1e-4, 1e3  #: [m] lengths of bodies that an engine can count with, and nobody strikes others
+LIGHTEST, HEAVIEST = 1e-6, 1e6  #: [kg] masses, likewise
+LENGTHS, MASSES = (f"expected {low:g} to {high:g}" for low, high in ((SHORTEST, LONGEST), (LIGHTEST, HEAVIEST)))
 ARC_SEGMENTS = 48  #: sides of the polygon that stands for a half circle
 
 
@@ -50,12 +62,17 @@ class Shape:
             raise SceneError(unknown_name("shape", self.kind, SHAPE_FIELDS))
         for name in ("radius", "height"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise SceneError(f"{self.kind}: {name} must be a positive length in metres, got {value}")
-        if self.kind == "box" and (len(self.size) != 3 or min(self.size) <= 0):
-            raise SceneError(f"box: size must be three positive lengths in metres, got {list(self.size)}")
+            if value is not None and not SHORTEST <= value <= LONGEST:
+                raise SceneError(f"{self.kind}: {name} must be a positive length in metres, got {value} ({LENGTHS})")
+        if self.kind == "box" and (len(self.size) != 3 or not all(SHORTEST <= v <= LONGEST for v in self.size)):
+            raise SceneError(f"box: size must be three positive lengths in metres, got {list(self.size)} ({LENGTHS})")
         if self.kind == "extruded":
+            if len(self.outline) > MOST_CORNERS:
+                raise SceneError(f"extruded: outline has {len(self.outline)} corners; expected {MOST_CORNERS} at most")
             check_convex(np.asarray(self.outline, dtype=float), "extruded")
+            wide = np.ptp(np.asarray(self.outline, dtype=float), axis=0)
+            if not (wide.min() >= SHORTEST and wide.max() <= LONGEST):
+                raise SceneError(f"extruded: outline is {wide[0]:g} x {wide[1]:g} m wide ({LENGTHS})")
 
     @cached_property
     def planar_outline(self) -> Array:
@@ -204,8 +221,10 @@ class Body:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise SceneError(f"body '{self.name}': {unknown_name('role', self.role, ROLES)}")
-        if self.mass is not None and not (np.isfinite(self.mass) and self.mass > 0):
-            raise SceneError(f"body '{self.name}': mass must be positive [kg], got {self.mass}")
+        if self.mass is not None and not LIGHTEST <= self.mass <= HEAVIEST:
+            raise SceneError(f"body '{self.name}': mass must be positive [kg], got {self.mass} ({MASSES})")
+        if self.com is not None and not all(abs(v) <= LONGEST for v in self.com):
+            raise SceneError(f"body '{self.name}': com must lie within {LONGEST:g} m, got {list(self.com)}")
         if self.inertia is not None and len(self.inertia) not in (3, 6):
             raise SceneError(f"body '{self.name}': inertia must be 3 or 6 numbers [kg m^2], got {len(self.inertia)}")
 

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from carom.core.errors import SceneError, unknown_name
+from carom.core.folders import file_within
 from carom.scenes.shapes import FACE_THICKNESS, SHAPE_FIELDS, STRIKER_HEIGHT, Shape
 
 Pair = tuple[float, float]
@@ -19,6 +20,7 @@ Axis = Literal["x", "y", "z", "-x", "-y", "-z"]
 STATED_FIELDS: Mapping[str, tuple[str, ...]] = {**SHAPE_FIELDS, "face": ("width",)}
 #: What each may have beside.
 OPTIONAL_FIELDS: Mapping[str, tuple[str, ...]] = {"disc": ("height",), "face": ("height",), "mesh": ("scale", "part")}
+LEAST_INERTIA, MOST_INERTIA = 1e-14, 1e12  #: [kg m^2] that an engine can count with
 GEOMETRY = ("size", "radius", "height", "diameter", "width", "outline", "file", "scale", "part")
 
 
@@ -77,7 +79,7 @@ def stated_shape(model: BodyModel, folder: Path, *, length: float, angle: float)
         radius=None if radius is None else radius * length,
         height=None if model.height is None else model.height * length,
         outline=tuple((x * length, y * length) for x, y in model.outline or ()),
-        file=None if model.file is None else str(folder / model.file),
+        file=None if model.file is None else str(file_within(folder, model.file, error=SceneError)),
     )
 
 
@@ -90,8 +92,15 @@ def stated_inertia(model: BodyModel) -> Vector3 | None:
     values = model.inertia
     if values is None and model.inertia_z is not None:
         values = (model.inertia_z / 2, model.inertia_z / 2, model.inertia_z)
-    if values is not None and not min(values) > 0:
-        raise SceneError(f"inertia must be positive [kg m^2], got {list(values)}")
+    if values is not None and not (min(values) >= LEAST_INERTIA and max(values) <= MOST_INERTIA):
+        raise SceneError(
+            f"inertia must be positive [kg m^2], got {list(values)} (expected {LEAST_INERTIA:g} to {MOST_INERTIA:g})"
+        )
+    if values is not None and 2 * max(values) > sum(values):
+        raise SceneError(
+            f"inertia {list(values)} [kg m^2] is impossible: no solid has one moment that is larger than the other two "
+            "together; measure them anew, or leave them out"
+        )
     return values
 
 

@@ -13,12 +13,13 @@ from carom.core.errors import SceneError, unknown_name
 from carom.scenes.outline import Outline
 from carom.scenes.parameters import TABLE_I, Parameter, known, with_bounds, write_contacts
 from carom.scenes.scene import Scene
-from carom.scenes.shapes import STRIKER_HEIGHT, Body, Shape
+from carom.scenes.shapes import HEAVIEST, LIGHTEST, LONGEST, SHORTEST, STRIKER_HEIGHT, Body, Shape
 from carom.state import Array
 
 if TYPE_CHECKING:
     import mujoco
 
+FASTEST = 1000.0  #: [m/s] of a striker
 KINEMATIC_MASS = 1000.0  #: [kg] a striker held by a stiff arm: so heavy that no target slows it
 #: Contact parameters of each teacher: MuJoCo's are Table I of CLASH. The rigid one is a formula and is not distilled.
 TEACHERS: Mapping[str, tuple[str, ...]] = {
@@ -51,8 +52,9 @@ class Striker:
             raise SceneError("striker: give either a radius (round) or a width (flat face), in metres")
         for name in ("radius", "width", "height", "mass"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
-                raise SceneError(f"striker: {name} must be positive, got {value}")
+            low, high = (LIGHTEST, HEAVIEST) if name == "mass" else (SHORTEST, LONGEST)
+            if value is not None and not low <= value <= high:
+                raise SceneError(f"striker: {name} must be positive, got {value} (expected {low:g} to {high:g})")
 
     @property
     def flat(self) -> bool:
@@ -79,8 +81,11 @@ class StrikeScene(Scene):
             raise SceneError(f"scene '{self.name}': target '{self.target.name}' needs a shape")
         if self.target.mass is None:
             raise SceneError(f"scene '{self.name}': target '{self.target.name}' needs a mass [kg]")
-        if not 0 < self.speed[0] < self.speed[1]:
-            raise SceneError(f"scene '{self.name}': speed must be two positive numbers, lower first, got {self.speed}")
+        if not 0 < self.speed[0] < self.speed[1] <= FASTEST:
+            raise SceneError(
+                f"scene '{self.name}': speed must be two positive numbers, lower first, got {self.speed} "
+                f"(at most {FASTEST:g} m/s)"
+            )
         if not self.striker.flat:
             for p in self.unknown:
                 if p.name in ("face_width", "face_tilt"):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 import random
 import shutil
-import zipfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from carom.core.arrays import ArraysError, read_npz
 from carom.core.artefacts import Header, Keys, read_header, read_payload, versions, write_header, write_payload
 from carom.core.errors import CaromError
 from carom.core.tensors import load_tensors, write_tensors
@@ -37,6 +37,19 @@ _COUNTERS = ("num_timesteps", "_episode_num", "_n_updates")
 _JAX_STATES = ("actor_state", "qf_state", "vf_state")
 FORMAT, POINTER_FORMAT = "carom-checkpoint/2", "carom-checkpoint-pointer/2"
 LIBRARIES = ("stable-baselines3", "sbx-rl", "torch", "jax", "numpy", "safetensors")
+MOST_NUMBERS = 500_000_000  #: of all arrays of a checkpoint: a replay buffer of millions of transitions has fewer
+#: what restoring raises if a checkpoint is not what this version writes
+_DAMAGE = (
+    CaromError,
+    ArraysError,
+    LookupError,
+    ValueError,
+    TypeError,
+    OSError,
+    RuntimeError,
+    AttributeError,
+    ArithmeticError,
+)
 _ANEW = "carom train, in a new folder,"
 
 Arrays = dict[str, NDArray[Any]]
@@ -112,16 +125,16 @@ def load_checkpoint(out: Path, model: BaseAlgorithm, env: Any) -> dict[str, Any]
     try:
         read_payload(folder / _STATE, pointer["files"])
         header = read_header(folder / _STATE, StateHeader, FORMAT, missing="", again=_ANEW)
-        with np.load(io.BytesIO(read_payload(folder / _ARRAYS, header["files"])), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_npz(io.BytesIO(read_payload(folder / _ARRAYS, header["files"])), most=MOST_NUMBERS)
         state = unpack(header["state"], arrays)
         tensors = {} if is_jax(model) else load_tensors(folder / _TENSORS, header["files"])
         _restore(model, tensors, state, arrays)
         if state["env"] is not None:
             env.restore(state["env"])
-    except (CaromError, LookupError, ValueError, TypeError, OSError, RuntimeError, zipfile.BadZipFile) as error:
-        raise CaromError(f"checkpoint {folder} is damaged ({error}); remove {out} and train anew") from error
-    return dict(state["extra"])
+        return dict(state["extra"])
+    except _DAMAGE as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise CaromError(f"checkpoint {folder} is damaged ({words:.300}); remove {out} and train anew") from error
 
 
 def _restore(model: Any, tensors: dict[str, torch.Tensor], state: dict[str, Any], arrays: Arrays) -> None:

@@ -22,7 +22,7 @@ from stable_baselines3.common.logger import Logger, make_output_format
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from carom.core.artefacts import Header, read_header, refuse_other_settings, versions, write_header
+from carom.core.artefacts import Header, full_disks_told, read_header, refuse_other_settings, versions, write_header
 from carom.core.errors import CaromError
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
@@ -102,7 +102,7 @@ def train(
         "made_by": dict(made_by or {}),
         "made_with": versions(LIBRARIES),
     }
-    with locked(out):
+    with full_disks_told(out), locked(out):  # TensorBoard writes too
         return _train(make_env, out, settings, preset, progress or silent)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.constants import GRAVITY
-from carom.core.errors import CaromError, RecordingError, UninformativeError
+from carom.core.errors import CaromError, RecordingError, SceneError, UninformativeError
 from carom.identify.tosses.simulate import Starts
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
@@ -118,7 +118,10 @@ def free_scene(recordings: Recordings, trajectories: Sequence[Trajectory]) -> Fr
     planar = not tossed and len(bodies) > 1 and all(_glides(t) for t in trajectories)
     gravity = GRAVITY if recordings.gravity is None else recordings.gravity
     height = 0.0 if planar else _ground_height(recordings, trajectories)
-    return FreeScene(recordings.path.name, tuple(bodies.values()), gravity, height, planar)
+    try:
+        return FreeScene(recordings.path.name, tuple(bodies.values()), gravity, height, planar)
+    except SceneError as error:
+        raise SceneError(f"{recordings.path}: {error}") from error
 
 
 def groups(recordings: Recordings) -> list[list[int]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from carom.core.errors import ModelError
+from carom.core.errors import CaromError, ModelError
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.adapted_model import AdaptedModel, Explanation
 from carom.learn.impact.base_files import Correction, load_bases, read_header, save_bases
@@ -93,13 +93,21 @@ def load_model(folder: Path) -> AdaptedModel | TunedModel:
         strikes = Strikes(**{name: tensors[f"train.{name}"] for name in _STRIKES})
         train = Impacts(strikes, tensors["train.post"], tensors["train.post_std"], tuple(correction["names"]))
         odd = tuple(str(name) for name in correction["odd"])
-    except (KeyError, AttributeError, TypeError, ValueError) as error:
-        raise ModelError(f"{folder} is damaged: {type(error).__name__} {error}") from error
-    return AdaptedModel(bases, explanations, hypotheses, weights, wider, train, odd)
+    except ModelError:
+        raise
+    except (CaromError, KeyError, AttributeError, TypeError, ValueError, IndexError) as error:
+        words = f"{type(error).__name__} {' '.join(str(error).split()):.200}"
+        raise ModelError(f"{folder / CORRECTION} is damaged: {words}") from error
+    model = AdaptedModel(bases, explanations, hypotheses, weights, wider, train, odd)
+    try:
+        model.refuse_wild()
+    except ModelError as error:
+        raise ModelError(f"{folder / CORRECTION}: {error}") from error
+    return model
 
 
 def _explanation(folder: Path, base: Teacher, header: Mapping[str, Any], tensors: Mapping[str, Array]) -> Explanation:
     values, weights = (tensors[f"{base.teacher}.members.{field}"] for field in ("values", "weights"))
-    if values.shape != (len(weights), len(base.parameters)) or not np.isfinite(values).all():
+    if values.shape != (len(weights), len(base.parameters)) or not (weights >= 0).all() or not weights.sum() > 0:
         raise ModelError(f"{folder / CORRECTION}: members do not fit the parameters of '{base.teacher}'")
     return Explanation(base, Members(values, weights, float(header["teachers"][base.teacher]["sharpness"])))

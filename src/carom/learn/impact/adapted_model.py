@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, ModelError
 from carom.core.progress import Steps
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
@@ -29,6 +29,7 @@ MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hyp
 UNREAD = 1e4  #: variance of an outcome that is not learned from
 FOLDS = 20  #: most groups of strikes that are left out in turn
 CHUNK = 1024  #: strikes predicted together: bounds the memory of the members' outcomes
+WILD = 1e5  #: number in a recorded strike, or in what a network says of one, that no body reaches [SI units]
 WORKERS = 2  #: such chunks at a time
 
 
@@ -101,6 +102,17 @@ class AdaptedModel:
                 "look at the recording (carom check), or at what was different"
             )
         return tuple(lines)
+
+    def refuse_wild(self) -> None:
+        """Raise if recorded strikes, or what the networks say of them, are nothing that bodies do."""
+        told = [getattr(self.train.strikes, f.name) for f in fields(Strikes)] + [self.train.post, self.train.post_std]
+        if not len(self.train) or not all((np.abs(a) <= WILD).all() for a in told) or (self.train.post_std < 0).any():
+            raise ModelError(f"expected recorded strikes of finite numbers within {WILD:g}; run carom adapt again")
+        for teacher, points in self._known.items():
+            if not all((np.abs(a) <= WILD).all() for a in (points.mean, points.deviation, points.columns)):
+                raise ModelError(
+                    f"outcomes of '{teacher}' for the recorded strikes are not finite; make the model anew"
+                )
 
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""

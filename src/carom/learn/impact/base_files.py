@@ -11,15 +11,17 @@ from pydantic import Field
 
 from carom.core import artefacts
 from carom.core.artefacts import UNITS, Header, Keys, versions, write_header
-from carom.core.errors import CaromError, ModelError
+from carom.core.errors import CaromError, ModelError, short
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.impact.base_model import BaseModel, Preset, new_network
-from carom.learn.impact.network import with_weights
+from carom.learn.impact.network import ACTIVATIONS, with_weights
 from carom.learn.impact.ranges import Ranges
 from carom.scenes.load import scene_from_dict, scene_to_dict
+from carom.scenes.strike import DISTILLED
 
 FORMAT = "carom-impact-model/2"
 HEADER = "model.json"
+WIDEST, DEEPEST = 4096, 64  #: layers of a network
 
 
 class BaseKeys(Keys):
@@ -134,17 +136,24 @@ def load_bases(folder: str | Path) -> tuple[BaseModel, ...]:
         scene = scene_from_dict(header["scene"], source=str(folder / HEADER))
         entries = [(e["file"], e["teacher"], Preset(**e["preset"]), e) for e in header["bases"]]
     except (KeyError, TypeError) as error:
-        raise ModelError(f"{folder / HEADER} is damaged: {type(error).__name__} {error}") from error
+        raise ModelError(f"{folder / HEADER} is damaged: {type(error).__name__} {error!s:.200}") from error
     except CaromError as error:
         raise ModelError(f"{folder / HEADER}: {error}") from error
     bases = []
     for file, teacher, preset, entry in entries:
         if Path(file).name != file:
-            raise ModelError(f"{folder / HEADER}: '{file}' is not a plain file name")
+            raise ModelError(f"{folder / HEADER}: '{short(file)}' is not a plain file name")
+        form = preset.activation in ACTIVATIONS and 1 <= preset.width <= WIDEST and 1 <= preset.layers <= DEEPEST
+        if not form or teacher not in DISTILLED:
+            raise ModelError(
+                f"{folder / HEADER}: expected one of {' or '.join(DISTILLED)}, with {' or '.join(ACTIVATIONS)} "
+                f"up to {WIDEST} wide and {DEEPEST} deep, got {short(teacher)} with {short(preset.activation)}, "
+                f"{preset.width} wide and {preset.layers} deep"
+            )
         expected = [p.name for p in scene.parameters(teacher)]
         if entry.get("parameters") != expected:
             raise ModelError(
-                f"{folder / HEADER}: parameters {entry.get('parameters')} are not those of the scene, {expected}"
+                f"{folder / HEADER}: parameters {entry.get('parameters')!s:.200} are not those of the scene, {expected}"
             )
         network = new_network(scene, teacher, preset)
         network = with_weights(network, load_tensors(folder / file, header["files"]), folder / file)

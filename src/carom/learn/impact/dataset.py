@@ -91,9 +91,24 @@ def generate(
     report = None if progress is None else lambda done, _: progress(min(done * shard, count), count)
     made = make_pieces(store.keys, store, simulation.shard, progress=report)
     columns = [*_STRIKE, *(p.name for p in simulation.parameters), *_POST, "status"]
-    table = pa.concat_tables([store.read(key, columns=columns) for key in store.keys]).slice(0, count)
+    table = pa.concat_tables([_checked(store, key, columns) for key in store.keys]).slice(0, count)
     spent, inside = simulation.seconds, simulation.engine_seconds
     return _as_data(table, simulation.parameters, inside / spent if spent else 1.0, spent, made * shard)
+
+
+def _checked(store: Shards, key: int, columns: list[str]) -> pa.Table:
+    """A shard with these columns, all of them numbers; a status tells where an outcome may be none."""
+    table, path = store.read(key, columns=columns), store.path(key)
+    if table.column_names != columns or len(table) != len(store.rows(key)):
+        raise CaromError(f"{path} is damaged: expected {len(store.rows(key))} rows of {', '.join(columns)}")
+    for name in columns:
+        kind = pa.int8() if name == "status" else pa.float64()
+        if table[name].type != kind or table[name].null_count:
+            raise CaromError(f"{path} is damaged: column '{name}': expected {kind}, got {table[name].type}")
+        good = table["status"].to_numpy() == 0 if name in _POST else slice(None)
+        if not np.isfinite(table[name].to_numpy()[good]).all():
+            raise CaromError(f"{path} is damaged: column '{name}' holds numbers that are not finite")
+    return table
 
 
 def simulated(scene: StrikeScene, teacher: str, count: int, *, seed: int = 0, threads: int = 0) -> ImpactData:

@@ -12,6 +12,7 @@ from torch import nn
 from carom.core.errors import ModelError
 
 CHUNK = 2048  #: strikes answered together when nothing is learned: what fits into a cache is twice as fast
+ACTIVATIONS: Mapping[str, type[nn.Module]] = {"relu": nn.ReLU, "silu": nn.SiLU}
 OUTPUT_SIGNS = (-1.0, 1.0, -1.0)  #: what a mirror does to (t, n, k*spin)
 
 
@@ -22,7 +23,7 @@ class ImpactNetwork(nn.Module):
         self, inputs: int, *, width: int, layers: int, activation: str, mirror: Sequence[float] | None
     ) -> None:
         super().__init__()
-        act = {"relu": nn.ReLU, "silu": nn.SiLU}[activation]
+        act = ACTIVATIONS[activation]
         sizes = [inputs] + [width] * layers
         blocks: list[nn.Module] = []
         for a, b in pairwise(sizes):

@@ -15,6 +15,7 @@ from carom.recordings.formats.header import (
     HEADER_NAME,
     HeaderModel,
     TrajectoryModel,
+    data_file,
     merge,
     read_header,
     to_body,
@@ -88,6 +89,9 @@ def _tracked_words(header: HeaderModel, folder: Path) -> dict[str, str]:
 
 def _listed(folder: Path, header: HeaderModel) -> list[TrajectoryModel]:
     if header.trajectories is not None:
+        if not header.trajectories:
+            message = "trajectories: expected one data file or more, got none; list them, or leave the key out"
+            raise FaultError(message, code="empty", file=folder / HEADER_NAME)
         names = [model.file for model in header.trajectories]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -106,7 +110,7 @@ def _read_trajectory(folder: Path, header: HeaderModel, model: TrajectoryModel) 
             raise FaultError(message, code="unknown-body", file=folder / HEADER_NAME)
     stated = {name: merge(base, model.bodies.get(name)) for name, base in header.bodies.items()}
     declared = {name: to_body(name, body, header, folder, complete=True) for name, body in stated.items()}
-    table = read_table(folder / model.file)
+    table = read_table(data_file(folder, model))
     groups = _grouped(table, declared)
     _check_time(table)
     _check_clock(table, TIMES[header.units.time])

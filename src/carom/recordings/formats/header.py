@@ -9,12 +9,13 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from carom.core.constants import ANGLES, LENGTHS
-from carom.core.errors import SceneError, unknown_name
+from carom.core.errors import CaromError, SceneError, unknown_name
+from carom.core.folders import file_within
 from carom.core.yaml_files import Where, YamlError, explain, line_of, read_yaml, refuse_duplicates
 from carom.recordings.faults import FaultError
 from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Ground
-from carom.scenes.shapes import ROLES, Body, Shape
+from carom.scenes.shapes import HEAVIEST, LIGHTEST, MASSES, ROLES, Body, Shape
 from carom.scenes.stated import (
     BodyModel,
     StatedModel,
@@ -28,6 +29,7 @@ from carom.scenes.stated import (
 
 HEADER_NAME = "recordings.yaml"
 FORMAT = "carom-recordings/1"
+STRONGEST = 1000.0  #: [m/s^2] gravity of a laboratory, or of a centrifuge
 
 
 class UnitsModel(StatedModel):
@@ -74,7 +76,7 @@ class HeaderModel(StatedModel):
     format: str
     units: UnitsModel = Field(default_factory=UnitsModel)
     frame: Literal["z-up", "y-up"] = "z-up"
-    gravity: float | None = None
+    gravity: float | None = Field(default=None, ge=-STRONGEST, le=STRONGEST)
     bodies: dict[str, RecordedBodyModel]
     ground: GroundModel | None = None
     trajectories: list[TrajectoryModel] | None = None
@@ -101,7 +103,7 @@ def read_header(folder: Path) -> HeaderModel:
         version = data.get("format")
         if version != FORMAT:
             message = (
-                f"expected format: {FORMAT}, got {'nothing' if version is None else repr(version)}; "
+                f"expected format: {FORMAT}, got {'nothing' if version is None else f'{version!r:.60}'}; "
                 "this version of carom reads format 1 only"
             )
             raise YamlError(message, code="bad-version", line=line_of(node, "format"))
@@ -141,8 +143,9 @@ def to_body(name: str, model: RecordedBodyModel, header: HeaderModel, folder: Pa
         raise FaultError(
             f"body '{name}': key 'role' is missing; one of {', '.join(ROLES)}", code="missing-key", file=path
         )
-    if model.mass is not None and not model.mass > 0:
-        raise FaultError(f"body '{name}': mass must be positive [kg], got {model.mass:g}", code="bad-mass", file=path)
+    if model.mass is not None and not LIGHTEST <= model.mass <= HEAVIEST:
+        message = f"body '{name}': mass must be positive [kg], got {model.mass:g} ({MASSES})"
+        raise FaultError(message, code="bad-mass", file=path)
     if model.role not in ROLES:
         raise FaultError(f"body '{name}': {unknown_name('role', model.role, ROLES)}", code="bad-role", file=path)
     length, angle = LENGTHS[header.units.length], ANGLES[header.units.angle]
@@ -188,12 +191,24 @@ def _shape(name: str, model: BodyModel, header: HeaderModel, folder: Path, compl
         raise SceneError(f"shape {model.shape} needs {', '.join(lacking)}")
     if lacking and model.shape in ("box", "extruded", "mesh", "face"):
         return None  # such a Shape cannot be half known
-    if model.shape == "mesh" and not (folder / str(model.file)).is_file():
-        path = folder / HEADER_NAME
+    path = folder / HEADER_NAME
+    if model.shape == "mesh" and not _within(folder, str(model.file), f"body '{name}': ").is_file():
         raise FaultError(f"body '{name}': mesh file {model.file} does not exist", code="no-file", file=path)
     if model.shape == "face" and model.forward is None and not complete:
         return None
     return stated_shape(model, folder, length=LENGTHS[header.units.length], angle=ANGLES[header.units.angle])
+
+
+def _within(folder: Path, file: str, what: str) -> Path:
+    try:
+        return file_within(folder, file)
+    except CaromError as error:
+        raise FaultError(f"{what}{error}", code="outside", file=folder / HEADER_NAME) from error
+
+
+def data_file(folder: Path, model: TrajectoryModel) -> Path:
+    """The place of a trajectory's data file, which is in the folder."""
+    return _within(folder, model.file, "trajectories: ")
 
 
 def to_ground(model: GroundModel | None, header: HeaderModel, path: Path) -> Ground | None:

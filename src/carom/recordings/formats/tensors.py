@@ -9,11 +9,13 @@ import numpy as np
 
 from carom.core.rotations import to_world, unit
 from carom.recordings.faults import FaultError
+from carom.recordings.formats.tables import FARTHEST
 from carom.recordings.trajectory import Trajectory
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
 
 NATIVE_RATE = 148.0  #: [Hz] of both data sets
+MOST_NUMBERS = 20_000_000  #: of a tensor
 HALF_SIDE = 0.0524  #: [m] contact-nets divides every length by it
 CUBE = Body(
     name="cube",
@@ -47,6 +49,15 @@ def read_native(path: str | Path) -> Trajectory:
             f"expected a tensor of shape (1, T, 19) (contact-nets) or (T, 13) (dair_pll), got {values.shape}",
             code="bad-shape",
             file=file,
+        )
+    if not (np.abs(values) <= FARTHEST).all():  # nor is NaN
+        sample = int(np.argmax(~(np.abs(values) <= FARTHEST).reshape(-1, values.shape[-1]).all(axis=-1)))
+        raise FaultError(
+            f"expected finite numbers within {FARTHEST:g}",
+            code="not-a-number",
+            file=file,
+            row=sample + 1,
+            row_word="sample",
         )
     norm = np.linalg.norm(quaternion, axis=-1)
     if not (np.abs(norm - 1) < 0.01).all():
@@ -87,9 +98,15 @@ def _tensor(file: Path) -> Array:
             code="unsafe-file",
             file=file,
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+    except Exception as error:  # a damaged pickle may raise anything at all
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise FaultError(f"cannot be read as a torch tensor ({first[:120]})", code="bad-file", file=file) from error
     if not isinstance(values, torch.Tensor):
         raise FaultError(f"expected one tensor, got {type(values).__name__}", code="bad-shape", file=file)
+    if values.layout != torch.strided or values.is_complex() or values.is_quantized or values.device.type != "cpu":
+        kind = f"{str(values.dtype).removeprefix('torch.')}, {str(values.layout).removeprefix('torch.')}"
+        raise FaultError(f"expected a plain tensor of real numbers, got {kind}", code="bad-shape", file=file)
+    if values.numel() > MOST_NUMBERS:
+        message = f"expected at most {MOST_NUMBERS} numbers, got {values.numel()}"
+        raise FaultError(message, code="too-large", file=file)
     return np.asarray(values.detach().double().numpy(), dtype=np.float64)

@@ -31,6 +31,9 @@ def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat =
         raise RecordingError(f"two trajectories would both be written to {twice}; give them different names")
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
+    for bodies in (recordings.bodies, *(trajectory.bodies for trajectory in recordings.trajectories)):
+        for body in bodies.values():
+            _copy_mesh(body, folder)
     shared = _shared(recordings)
     listed: list[dict[str, Any]] = []
     for name, trajectory in zip(names, recordings.trajectories, strict=True):
@@ -48,6 +51,18 @@ def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat =
     header["trajectories"] = listed
     text = yaml_text(header, flow=None, width=110)
     atomically(folder / HEADER_NAME, lambda file: file.write(text.encode()))
+
+
+def _copy_mesh(body: Body, folder: Path) -> None:
+    """Put a mesh beside the header that names it: a folder is read without what lies elsewhere."""
+    if body.shape is None or body.shape.file is None:
+        return
+    source = Path(body.shape.file)
+    place, content = folder / source.name, source.read_bytes()
+    if place.is_file() and place.read_bytes() != content:
+        raise RecordingError(f"{place} is another mesh than {source}, of the same name; rename one of them")
+    if not place.is_file():
+        atomically(place, lambda file: file.write(content))
 
 
 def _columns(trajectory: Trajectory) -> Iterator[tuple[str, Array]]:
@@ -104,7 +119,7 @@ def _body_entry(body: Body) -> dict[str, Any]:
         elif shape.kind == "extruded":
             entry["outline"] = [[float(x), float(y)] for x, y in shape.outline]
         elif shape.kind == "mesh":
-            entry["file"] = str(Path(str(shape.file)).resolve())
+            entry["file"] = Path(str(shape.file)).name
         elif shape.kind == "disc" and shape.radius is not None:
             entry["diameter"] = 2 * float(shape.radius)
         elif shape.radius is not None:
