@@ -13,8 +13,8 @@ import pytest
 import torch
 from synthetic_recordings import Strike
 
-from carom.core.errors import RecordingError
-from carom.recordings import Recordings, check, read, read_native, write
+from carom.core.errors import RecordingError, SceneError
+from carom.recordings import Recordings, check, read, read_native, scene_of, write
 from carom.recordings.formats import tables
 from carom.scenes.shapes import Shape
 
@@ -111,6 +111,12 @@ def test_numbers_that_no_tracker_measures_are_refused(folder: Path) -> None:
 def test_bodies_that_no_engine_can_count_with_are_refused(old: str, new: str, message: str, folder: Path) -> None:
     header(folder, old, new)
     assert message in refused(folder)
+
+
+def test_a_folder_that_shows_no_scene_is_named(folder: Path) -> None:
+    header(folder, "    mass: 0.5\n", "")
+    with pytest.raises(SceneError, match=rf"{folder}: .*target 'box' needs a mass"):
+        scene_of(read(folder))
 
 
 def test_an_archive_that_claims_terabytes_is_refused_unread(folder: Path) -> None:
