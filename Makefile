@@ -56,10 +56,10 @@ GUIDED ?= 1000
 FUZZ := PYTHONPATH=tests/helpers OMP_NUM_THREADS=1 $(BIN)/python tests/fuzz
 
 fuzz: $(VENV)/.installed-dev
-	@$(INSTALL) -e ".[fuzz]"
+	-@$(INSTALL) -e ".[fuzz]"
 	$(FUZZ)/run.py --count $(COUNT) --seed $(SEED) --seeds out/fuzz-seeds --json out/fuzz-inputs.json
 	$(FUZZ)/flips.py --count $(FLIPS) --seed $(SEED) --seeds out/fuzz-seeds --json out/fuzz-flips.json
-	for reader in recordings scene mjcf parameters route bases policy trajectories; do \
+	! $(BIN)/python -c "import atheris" || for reader in $$($(FUZZ)/run.py --names); do \
 		$(FUZZ)/guided.py $$reader --runs $(GUIDED) --seed $$(($(SEED) + 1)) --seeds out/fuzz-seeds || exit 1; done
 	$(FUZZ)/kills.py --kills $(KILLS) --seed $(SEED) --json out/fuzz-kills.json
 	$(FUZZ)/full_disk.py --json out/fuzz-disk.json

@@ -7,12 +7,17 @@ as `mutations.py` does. Faults are written to `--out` and counted; the run goes 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-import atheris
+try:
+    import atheris
+except ImportError:
+    raise SystemExit("atheris is not installed (pip install 'carom[fuzz]'): no coverage-guided run") from None
 
 with atheris.instrument_imports(include=["carom"]):
     from attempts import GOOD, Bench, limit_memory
@@ -59,6 +64,8 @@ def main() -> None:
             print(f"{options.reader}: {outcome}", flush=True)
         if sum(tried.values()) == options.runs:
             print(f"{options.reader}: {tried}", flush=True)
+            shutil.rmtree(place, ignore_errors=True)
+            os._exit(int(any(kind not in GOOD for kind in tried)))
 
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         rng = np.random.default_rng(seed)

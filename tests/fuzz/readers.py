@@ -18,7 +18,7 @@ from synthetic_recordings import Strike, toss, two_discs
 from carom.core.errors import CaromError, RecordingError
 from carom.core.work import Checkpoint
 from carom.recordings import Recordings, Trajectory, check, kind_of, read, read_native, scene_of, write
-from carom.scenes.load import load_scene, scene_from_bodies, scene_to_dict
+from carom.scenes.load import load_scene, scene_to_dict
 from carom.scenes.scene import mjcf_scene
 from carom.scenes.strike import builtin
 from carom.state import Strikes
@@ -110,8 +110,7 @@ def _discs(folder: Path) -> None:
 def _read(folder: Path) -> str:
     """The recordings, the scene that they show, and what MuJoCo makes of it."""
     recordings = read(folder)
-    for trajectory in recordings.trajectories:
-        scene_from_bodies(trajectory.bodies).spec().compile()
+    scene_of(recordings).spec().compile()
     return _numbers(recordings)
 
 

@@ -156,7 +156,11 @@ def main() -> int:
     parser.add_argument("--seeds", type=Path, help="folder of good files; it is made if it is not there")
     parser.add_argument("--case", type=int, help="try this one here, with its traceback")
     parser.add_argument("--json", type=Path, help="write what was found here")
+    parser.add_argument("--names", action="store_true", help="print the names of the readers, and stop")
     options = parser.parse_args()
+    if options.names:
+        print(" ".join(READERS))
+        return 0
     with tempfile.TemporaryDirectory() as own:
         seeds = options.seeds or Path(own) / "seeds"
         if options.case is not None:

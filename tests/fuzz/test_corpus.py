@@ -70,6 +70,7 @@ HEADERS = {
     "long value": ("trajectories", "_header.json", put("format", value="x\n" * 999), "expected format carom-traj"),
     "settings": ("impacts", "_header.json", put("ranges", value="a\nb"), "holds impacts with other settings"),
     "state": ("checkpoint", "checkpoint-*/state.json", put("state", "map", "counters", value={"map": 1.5}), "damaged"),
+    "pointer": ("checkpoint", "checkpoint.json", put("folder", value="a\nb"), "key 'folder': string should match"),
     "no extra": ("checkpoint", "checkpoint-*/state.json", lambda h: h["state"]["map"].pop("extra"), "('extra')"),
 }
 

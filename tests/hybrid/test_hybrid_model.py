@@ -234,7 +234,7 @@ def _set(header: dict[str, object], path: str, value: object) -> None:
         ("sliding.friction", -0.2, r"must be finite, the first two positive"),
         ("sliding.size", 0.0, r"must be finite, the first two positive"),
         ("sliding.lag", float("nan"), r"must be finite, the first two positive"),
-        ("sliding.colour", 1.0, r"hybrid\.json: key 'sliding.colour': unexpected keyword argument"),
+        ("sliding.colour", 1.0, r"hybrid\.json: key 'sliding\.colour': unexpected keyword argument"),
         ("sliding", None, r"hybrid\.json: key 'sliding'"),
         ("engine_values", [1, 2], r"hybrid\.json: key 'engine_values'"),
         ("engine_values.ground_friction", float("inf"), r"must be finite, the first two positive"),

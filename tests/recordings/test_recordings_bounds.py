@@ -13,8 +13,8 @@ import pytest
 import torch
 from synthetic_recordings import Strike
 
-from carom.core.errors import RecordingError
-from carom.recordings import Recordings, check, read, read_native, write
+from carom.core.errors import RecordingError, SceneError
+from carom.recordings import Recordings, check, read, read_native, scene_of, write
 from carom.recordings.formats import tables
 from carom.scenes.shapes import Shape
 
@@ -105,12 +105,18 @@ def test_numbers_that_no_tracker_measures_are_refused(folder: Path) -> None:
         ("mass: 0.5", "mass: 0.5\n    inertia: [1, 1, 9]", "inertia [1.0, 1.0, 9.0] [kg m^2] is impossible"),
         ("mass: 0.5", "mass: 1e-30", "mass must be positive [kg], got 1e-30 (expected 1e-06 to 1e+06)"),
         ("radius: 0.015", "radius: 1e200", "radius must be a positive length in metres, got 1e+200"),
-        ("frame: z-up", "frame: z-up\ngravity: 1e300", "gravity: input should be less than or equal to 1000"),
+        ("frame: z-up", "frame: z-up\ngravity: 1e300", "gravity: input should be less than or equal to 100000"),
     ],
 )
 def test_bodies_that_no_engine_can_count_with_are_refused(old: str, new: str, message: str, folder: Path) -> None:
     header(folder, old, new)
     assert message in refused(folder)
+
+
+def test_a_folder_that_shows_no_scene_is_named(folder: Path) -> None:
+    header(folder, "    mass: 0.5\n", "")
+    with pytest.raises(SceneError, match=rf"{folder}: .*target 'box' needs a mass"):
+        scene_of(read(folder))
 
 
 def test_an_archive_that_claims_terabytes_is_refused_unread(folder: Path) -> None:

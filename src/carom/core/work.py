@@ -104,7 +104,7 @@ class Checkpoint:
             try:
                 piece = json.loads(line)
                 key, made_by, rows = piece["key"], piece["fingerprint"], piece["rows"]
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 raise CaromError(
                     f"{self.path}, line {number}: not a finished piece of a benchmark; delete the line, or the file"
                 ) from error

@@ -18,6 +18,7 @@ from carom.state import Array, wrap_angle
 
 MOST_SEGMENTS = 100
 SHARPEST = np.pi / 2  #: [rad] of a bend
+LONGEST_NAME = 100  #: characters
 FARTHEST = 100.0  #: [m]
 KEYS = ("name", "points", "heading_spread")  #: of a route's file
 SLACK = 1e-6  #: relative: what rounding to decimals does to a leg or a bend
@@ -93,8 +94,8 @@ def _read(path: Path, length: float) -> Route:
     if "points" not in content:
         raise CaromError(f"{path}: points: expected [[x, y], ...] in metres, got nothing")
     name = content.get("name", path.stem)
-    if not isinstance(name, str):
-        raise CaromError(f"{path}: name: expected a text, got {name!r:.60}")
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise CaromError(f"{path}: name: expected a text of one line, got {name!r:.60}")
     try:
         corners = _checked_corners(content["points"], "points", length)
         return route_through(name, corners, heading_spread=content.get("heading_spread", 0.0), length=length)

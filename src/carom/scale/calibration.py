@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from carom.core.artefacts import made_from
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, short, unknown_name
 from carom.identify.parameter_files import refuse_of_others
 from carom.identify.result import FILE, Estimate, read
 from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
@@ -153,7 +153,7 @@ def _refuse(path: Path, estimate: Estimate) -> None:
         raise CaromError(f"{path}: {unknown_name('parameter of free bodies', name, FREE)}")
     usual = FREE[name]
     if estimate.unit != usual.unit:
-        raise CaromError(f"{path}: expected '{name}' in [{usual.unit}], got [{estimate.unit}]")
+        raise CaromError(f"{path}: expected '{name}' in [{usual.unit}], got [{short(estimate.unit)}]")
     if estimate.value < 0 <= usual.low or (usual.low > 0 and estimate.value == 0):
         raise CaromError(
             f"{path}: expected a {'positive' if usual.low > 0 else 'non-negative'} '{name}', got {estimate.value:g}"

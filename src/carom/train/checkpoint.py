@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from stable_baselines3.common.base_class import BaseAlgorithm
 
 from carom.core.arrays import ArraysError, read_npz
@@ -70,7 +71,7 @@ class StateHeader(Header):
 class PointerHeader(Header):
     """What names the last checkpoint."""
 
-    folder: str
+    folder: str = Field(pattern=r"^checkpoint-\d{9}$")
 
 
 def save_checkpoint(out: Path, model: BaseAlgorithm, env: Any, extra: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ from carom.scenes.stated import (
 
 HEADER_NAME = "recordings.yaml"
 FORMAT = "carom-recordings/1"
-STRONGEST = 1000.0  #: [m/s^2] gravity of a laboratory, or of a centrifuge
+STRONGEST = 1e5  #: [m/s^2] gravity that can be counted with; `check` says more of one in another unit
 
 
 class UnitsModel(StatedModel):
