@@ -133,7 +133,7 @@ def test_identify_writes_parameters_with_units(lab, tmp_path):
         (("--fit", 3), "--parameters, --fix, --fit, --refine-starts are for free bodies"),
         (("--fit", 0), "are for free bodies"),
         (("--refine-starts",), "are for free bodies"),
-        (("--model", "base"), "--model is for --method gradient, asked for cma"),
+        (("--method", "cma", "--model", "base"), "--model is for --method gradient, asked for cma"),
         (("--method", "mjx", "--threads", 2), "--threads is for engines that search"),
     ],
 )

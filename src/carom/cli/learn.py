@@ -24,10 +24,12 @@ def check(folder: RecordingsArg, json_file: Json = None) -> None:
 
 def identify(
     recordings: RecordingsArg,
-    model: Annotated[Path | None, typer.Option(help="strikes: base model folder, for --method gradient")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="strikes: base models of your own, for --method gradient; else the package's")
+    ] = None,
     method: Annotated[
-        str, typer.Option(help="strikes: gradient, grid, cma, mjx; free bodies: cma, least-squares")
-    ] = "cma",
+        str | None, typer.Option(help="strikes: gradient (default), cma, grid, mjx; free bodies: cma, least-squares")
+    ] = None,
     parameters: Annotated[
         str | None, typer.Option(help="free bodies: which to look for, comma-separated; table-ii: the paper's eight")
     ] = None,
@@ -95,7 +97,7 @@ def suggest(
 ) -> None:
     """Suggest the next recordings: those expected to narrow the parameters most, and by how much."""
     if params is None:
-        errors.print("no --params: identifying first, by cma")
+        errors.print("no --params: identifying first, as `carom identify` does")
     run(
         json_file,
         lambda progress: recipes.suggest(

@@ -3,7 +3,10 @@
 All methods end with the same four things, in the unit space of the parameters (0: lower bound, 1: upper): the best
 point, the residuals there, how the residuals change with each parameter, and how good other points were. Three
 readings of the interval are taken and the widest counts: the curvature of the loss (Gauss-Newton), how the best
-point moves when one strike is left out (jackknife), and which other points explain the strikes about as well.
+point moves when one strike is left out (jackknife), and which other points explain the strikes about as well. Among
+the other points have to be some with each parameter at every place of its range (`ridges`): a loss that is flat on one
+side of the optimum, as that of friction is beyond the angle at which a striker no longer slips, has no curvature to
+tell. To the widest is added how far the best point would move by errors that all strikes share (`drifts`).
 """
 
 from __future__ import annotations
@@ -15,9 +18,12 @@ import numpy as np
 from scipy.stats import f as fisher
 from scipy.stats import t as student
 
+from carom.core.constants import GRAVITY
 from carom.core.errors import CaromError
+from carom.engines.patch import drag, patch_of
 from carom.identify.problem import Problem
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Verdict
+from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts
 
 PRIOR = 12.0  #: inverse variance of a number that may be anywhere in [0, 1]: what is known without recordings
@@ -37,6 +43,7 @@ class Fit:
     doubt: Array  #: [A, A] covariance of a row of the Jacobian, where it comes from a simulator with scatter; else 0
     others: Array  #: [C, A] other points that were tried
     others_loss: Array  #: [C] their mean squared residual, as that of `residual`
+    drifts: Sequence[Array] = ()  #: [N, R/N] each: changes of all residuals together that no recording rules out
 
 
 def measured(impacts: Impacts) -> Impacts:
@@ -144,17 +151,48 @@ def jackknife(fit: Fit) -> Array:
 
 def intervals(fit: Fit) -> tuple[Array, Array]:
     """Lower and upper ends [A] of the 90 % intervals, in unit space, the widest of three readings."""
-    count = len(fit.unit)
+    count, strikes = len(fit.unit), len(fit.residual)
     freedom = max(fit.residual.size - count, 1)
-    std = np.maximum(np.sqrt(np.diag(covariance(fit))), jackknife(fit))
-    reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom)) * std
+    curved, left_out = np.sqrt(np.diag(covariance(fit))), jackknife(fit)
+    # a spread that comes from few strikes, of which each parameter takes one up, is itself uncertain
+    reach = np.maximum(_student(freedom) * curved, _student(max(strikes - count, 1)) * left_out)
     low, high = fit.unit - reach, fit.unit + reach
     loss = float((fit.residual**2).sum(axis=-1).mean())
-    allowed = loss * (1 + float(fisher.ppf(CONFIDENCE, 1, freedom)) / freedom)
-    alike = fit.others[fit.others_loss <= allowed] if len(fit.others) else fit.others
-    if len(alike):
-        low, high = np.minimum(low, alike.min(axis=0)), np.maximum(high, alike.max(axis=0))
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    # the residuals of one strike err together: where that makes the jackknife wider, losses tell as much less
+    alone = np.maximum(left_out / np.maximum(curved, 1e-12), 1.0) ** 2
+    allowed = loss * (1 + alone * float(fisher.ppf(CONFIDENCE, 1, freedom)) / freedom)
+    for a in range(count):
+        alike = fit.others[fit.others_loss <= allowed[a], a]
+        low[a], high[a] = min([low[a], *alike]), max([high[a], *alike])
+    unsure = np.abs([np.zeros(count), *(moved_by(fit, drift) for drift in fit.drifts)]).sum(axis=0)
+    return np.clip(low - unsure, 0.0, 1.0), np.clip(high + unsure, 0.0, 1.0)
+
+
+def _student(freedom: int) -> float:
+    return float(student.ppf(0.5 + CONFIDENCE / 2, freedom))
+
+
+def ridges(fit: Fit, levels: int) -> Array:
+    """Points [A * levels, A] with each parameter over its whole range, the others where the curvature has them then."""
+    spread = covariance(fit)
+    points = []
+    for a, row in enumerate(spread):
+        moved = np.linspace(0.0, 1.0, levels)[:, None] - fit.unit[a]
+        points.append(fit.unit + moved * row / row[a])
+    return np.asarray(np.clip(np.concatenate(points), 0.0, 1.0))
+
+
+def unread(scene: StrikeScene, impacts: Impacts, lasting: Array, friction: float) -> Array:
+    """What the ground takes from the outcomes [N, 3] in half the time that contacts last [N] [s]; [m/s, m/s, rad/s].
+
+    Simulated outcomes are those at the end of contact. Recorded ones are read where the slide begins to be smooth, and
+    a blow that fades away within few samples looks like one at its middle. So all may be early together, by about half
+    a contact; or late, where the true contact is shorter than the simulated one.
+    """
+    post = np.nan_to_num(impacts.post)
+    direction, lever = drag(patch_of(scene.target), impacts.strikes.target_pose[:, 2], post)
+    brake = np.column_stack([direction, lever / scene.gyration_radius**2])
+    return np.asarray(-friction * GRAVITY * lasting[:, None] / 2 * brake)
 
 
 def estimates(problem: Problem, fit: Fit, ends: tuple[Array, Array] | None = None) -> tuple[Estimate, ...]:

@@ -15,14 +15,17 @@ from carom.core.progress import Progress, silent
 from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
+from carom.identify.tosses.search import METHODS as FREE_METHODS
 from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result
-from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts
+from carom.recipes.strikes import base_for, by_gradient, held_by, slide_facts, slides_of, usable_impacts, with_slides
 from carom.recipes.tosses import Calibrated, FreeOptions, Skipped, facts, identify_free, skipped_lines, write_calibrated
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import Kind, kind_of
 
-METHODS = ("gradient", "grid", "cma", "mjx")
+METHODS = ("gradient", "cma", "grid", "mjx")  #: of strikes; the first is the default
+MOST_SEED, MOST_THREADS = 2**31 - 1, 1024  #: what the libraries below take, seeds counted on from it included
+AGAIN = 2  #: times that a search may go on from a better place that its intervals come upon
 CANDIDATES = 250  #: tried on every strike by a search
 
 
@@ -30,7 +33,7 @@ CANDIDATES = 250  #: tried on every strike by a search
 class StrikeOptions:
     """How strikes are identified."""
 
-    model: Path | None = None  #: folder of base models, for the method `gradient`
+    model: Path | None = None  #: folder of base models, for the method `gradient`; None: those of the package
     settle: float | None = None  #: [s] after first motion at which outcomes are read; None: the end of contact
 
 
@@ -82,7 +85,7 @@ class IdentifyResult(Result):
 def identify(
     recordings: str | Path,
     *,
-    method: str = "cma",
+    method: str | None = None,
     strikes: StrikeOptions | None = None,
     bodies: FreeOptions | None = None,
     out: str | Path | None = None,
@@ -92,17 +95,27 @@ def identify(
 ) -> IdentifyResult:
     """Identify contact parameters, with intervals and a verdict for each.
 
-    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
-    `strikes` and `bodies` are options of the one and of the other; those of the wrong kind are refused. With `out`,
-    `parameters.yaml` is written there; for free bodies also a calibrated MJCF and a report.
+    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories. Without a
+    `method`, strikes by gradient through the base models of the package, free bodies by CMA-ES. `strikes` and `bodies`
+    are options of the one and of the other; those of the wrong kind are refused. With `out`, `parameters.yaml` is
+    written there; for free bodies also a calibrated MJCF and a report.
     """
+    check_numbers(seed, threads)
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
         return _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
 
 
+def check_numbers(seed: int, threads: int) -> None:
+    """Refuse seeds and numbers of threads that mean nothing to the libraries below."""
+    if not 0 <= seed <= MOST_SEED:
+        raise CaromError(f"--seed: expected a whole number from 0 to {MOST_SEED}, got {seed}")
+    if not 0 <= threads <= MOST_THREADS:
+        raise CaromError(f"--threads: expected 0 (all cores) to {MOST_THREADS}, got {threads}")
+
+
 def _identify(
     folder: Recordings,
-    method: str,
+    method: str | None,
     strikes: StrikeOptions | None,
     bodies: FreeOptions | None,
     out: str | Path | None,
@@ -115,7 +128,12 @@ def _identify(
         if strikes is not None:
             raise CaromError("--model and --settle are for strikes; these are recordings of free bodies")
         found, skipped = identify_free(
-            folder, method=method, options=bodies, seed=seed, threads=threads, progress=progress
+            folder,
+            method=FREE_METHODS[0] if method is None else method,
+            options=bodies,
+            seed=seed,
+            threads=threads,
+            progress=progress,
         )
         files = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
         return IdentifyResult(kind, tuple(_group(c) for c in found), files, skipped, findings_of(folder.path))
@@ -124,7 +142,7 @@ def _identify(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
         )
     identification, slides = identify_strikes(
-        folder, method, options=strikes, seed=seed, threads=threads, progress=progress
+        folder, METHODS[0] if method is None else method, options=strikes, seed=seed, threads=threads, progress=progress
     )
     files = () if out is None else (identification.write(Path(out), made_from={"recordings": folder.made_from()}),)
     group = Group(identification.scene, identification, slide_facts(slides))
@@ -133,7 +151,7 @@ def _identify(
 
 def identify_strikes(
     recordings: Recordings,
-    method: str = "cma",
+    method: str = METHODS[0],
     *,
     options: StrikeOptions | None = None,
     seed: int = 0,
@@ -142,7 +160,7 @@ def identify_strikes(
 ) -> tuple[Identification, SlideFriction | None]:
     """Contact parameters from recorded strikes, and the slides that ground friction comes from."""
     if method not in METHODS:
-        raise CaromError(unknown_name("method", method, METHODS))
+        raise CaromError(f"recordings of strikes: {unknown_name('method', method, METHODS)}")
     options = options or StrikeOptions()
     if options.model is not None and method != "gradient":
         raise CaromError(f"--model is for --method gradient, asked for {method}")
@@ -151,19 +169,20 @@ def identify_strikes(
     impacts = usable_impacts(recordings, settle=options.settle)
     slides = slides_of(recordings)
     fixed = held_by(slides)
-    if method == "gradient":
-        if options.model is None:
-            raise CaromError("--method gradient needs --model DIR, a base model from: carom distill SCENE --out DIR")
-        return by_gradient(base_for(options.model, recordings)[0], impacts, fixed=fixed, seed=seed), slides
     scene, told = scene_of(recordings), partial(progress, f"identify: {method}")
-    if method == "mjx":
+    if method == "gradient":
+        found = by_gradient(base_for(options.model, recordings)[0], impacts, fixed=fixed, seed=seed)
+    elif method == "mjx":
         from carom.identify.strikes import mjx
 
-        return mjx.fit(scene, impacts, fixed=fixed, seed=seed, progress=told), slides
-    search_by = search.grid if method == "grid" else search.cma
-    budget = max(2500, CANDIDATES * len(impacts))
-    found = search_by(scene, impacts, fixed=fixed, budget=budget, seed=seed, threads=threads, progress=told)
-    return found, slides
+        found = mjx.fit(scene, impacts, fixed=fixed, seed=seed, progress=told)
+    else:
+        search_by = search.grid if method == "grid" else search.cma
+        budget = max(2500, CANDIDATES * len(impacts))
+        found = search_by(
+            scene, impacts, fixed=fixed, budget=budget, again=AGAIN, seed=seed, threads=threads, progress=told
+        )
+    return with_slides(found, slides), slides
 
 
 def _group(calibrated: Calibrated) -> Group:

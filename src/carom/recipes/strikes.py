@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from carom.core.errors import CaromError, RecordingError
 from carom.engines.contact_frames import contact_frames, to_local
+from carom.engines.mujoco.collide import Collider
+from carom.identify import trust
 from carom.identify.result import Identification
 from carom.identify.strikes import gradient
 from carom.identify.strikes.slides import SlideFriction, friction_from_slides
@@ -21,7 +24,7 @@ from carom.recordings import Recordings, check_scene, read, scene_of, strike_imp
 from carom.recordings.formats.header import HEADER_NAME
 from carom.scenes.load import load_scene
 from carom.scenes.strike import StrikeScene
-from carom.state import Impacts
+from carom.state import Array, Impacts
 
 
 def any_scene(what: str | Path) -> StrikeScene:
@@ -61,6 +64,20 @@ def held_by(slides: SlideFriction | None) -> dict[str, float]:
     return {} if slides is None else {"ground_friction": float(slides.friction)}
 
 
+def with_slides(found: Identification, slides: SlideFriction | None) -> Identification:
+    """The same with what was held because slides give it (`held_by`) told as read off them, with their interval."""
+    held = held_by(slides)
+    if slides is None or not held:
+        return found
+    low, high = slides.interval()
+    reason = f"read off {slides.slides} slides, without a search"
+    estimates = tuple(
+        replace(e, low=low, high=high, verdict="identified", reason=reason) if e.name in held else e
+        for e in found.estimates
+    )
+    return replace(found, estimates=estimates, extra={**found.extra, "read_off": list(held)})
+
+
 def fixed_by_slides(recordings: Recordings) -> dict[str, float]:
     """`held_by` the slides of these recordings."""
     return held_by(slides_of(recordings))
@@ -95,10 +112,20 @@ def by_gradient(
     base: BaseModel, impacts: Impacts, *, fixed: Mapping[str, float], seed: int, preset: str = "default"
 ) -> Identification:
     """Parameters by gradient through the frozen base model (Eq. 3)."""
-    frames = contact_frames(base.scene, impacts.strikes)
-    local = to_local(base.scene, frames, impacts.post)
+    scene = base.scene
+    frames = contact_frames(scene, impacts.strikes)
+    local = to_local(scene, frames, impacts.post)
     speed = frames.speed if preset == "paper" else None
-    outcomes = Outcomes(frames, local, speed)
+
+    def drifts(values: Array) -> list[Array]:
+        """What is not read of contacts, and how far the base model is from MuJoCo itself on just these strikes."""
+        out = Collider(scene, base.parameters, threads=1).run(impacts.strikes, np.tile(values, (len(impacts), 1)))
+        friction = float(values[[p.name for p in base.parameters].index("ground_friction")])
+        change = trust.unread(scene, impacts, out.lasting, friction)
+        off = to_local(scene, frames, base.predict(impacts.strikes, values) - out.post + impacts.post) - local
+        return [to_local(scene, frames, impacts.post + change) - local, off]
+
+    outcomes = Outcomes(frames, local, speed, drifts if base.teacher == "mujoco" else None)
     return gradient.descend(
         base, outcomes, fixed=fixed, preset=preset, scene=base.scene.name, teacher=base.teacher, seed=seed
     )

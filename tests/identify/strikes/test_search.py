@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulated_strikes import simulated
@@ -28,13 +30,14 @@ def test_known_friction_and_damping_are_recovered(method):
     for name in ("striker_friction", "striker_damping"):
         estimate = found[name]
         assert estimate.value == pytest.approx(TRUE[name], rel=0.1), name
-        assert estimate.verdict == "identified", (name, estimate.reason)
+        # a contact with such a damping lasts so long that recordings do not show well when it is over
+        assert estimate.verdict == ("identified" if "friction" in name else "weakly identified"), estimate.reason
         assert estimate.low < estimate.value < estimate.high
         assert estimate.low / 1.05 < TRUE[name] < estimate.high * 1.05
     assert found.training.accuracy >= 0.9
     assert found.held_out is not None
     assert found.held_out.accuracy >= 0.9
-    assert found.evaluations <= 2600
+    assert found.evaluations <= 2600 + 9 * 10 * len(CONTACT)  # the budget, and what the intervals take
     assert seen[-1][0] <= seen[-1][1] == 2500
 
 
@@ -68,6 +71,25 @@ def test_one_parameter_alone_with_its_own_bounds():
     )
     assert found["striker_damping"].verdict == "on a bound"
     assert found["striker_damping"].value == pytest.approx(0.4, rel=0.02)
+
+
+def test_intervals_hold_the_truth_where_outcomes_are_read_before_the_contact_is_over():
+    """A tracker sees a soft contact as one at its middle: what the ground takes in the other half does not show."""
+    post = IMPACTS.post.copy()
+    speed = np.linalg.norm(post[:, :2], axis=1, keepdims=True)
+    post[:, :2] *= 1 + 0.015 * 9.81 * TRUE["ground_friction"] / speed  # 15 ms early
+    early = replace(IMPACTS, post=post)
+    found = cma(SCENE, early, parameters=CONTACT, fixed=GROUND, seed=0, threads=1)["striker_damping"]
+    assert found.value < 0.9 * TRUE["striker_damping"]  # the bias is there
+    assert found.low < TRUE["striker_damping"] < found.high
+
+
+def test_an_interval_reaches_as_far_as_the_strikes_allow_where_nothing_slips():
+    """Beyond the friction at which no strike slips all are alike: the optimum's curvature says nothing of that."""
+    sticky = simulated(SCENE, {**TRUE, "striker_friction": 0.6}, 8, seed=5, noise=0.004)
+    found = cma(SCENE, sticky, parameters=CONTACT, fixed=GROUND, seed=0, threads=1)["striker_friction"]
+    assert found.low < 0.6 < found.high
+    assert found.high > 0.9
 
 
 def test_strikes_that_miss_cost_much_but_stay_finite():

@@ -12,6 +12,7 @@ from carom.core.constants import GRAVITY
 from carom.core.errors import RecordingError
 from carom.engines.patch import drag, patch_of
 from carom.identify import friction_from_slides
+from carom.identify.strikes.slides import SlideFriction
 from carom.reality import SETTINGS, sample_commands, standin
 from carom.recordings import Recordings, Trajectory, read
 from carom.scenes.shapes import Body, Shape
@@ -99,3 +100,15 @@ def test_recordings_without_slides_are_refused():
     still = sliding(0.0, mu=50.0)
     with pytest.raises(RecordingError, match="no slide to take ground friction from"):
         friction_from_slides(folder(still))
+
+
+def test_the_interval_counts_how_few_slides_there_are_and_what_all_of_them_share():
+    each = np.full(3, 0.2)
+    few = SlideFriction(0.2, 1e-6, np.nan, np.nan, 3, (), np.nan, each, ("a", "b", "c"))
+    low, high = few.interval()
+    assert (high - low) / 2 == pytest.approx(
+        2.92 * 0.01 * 0.2, rel=1e-3
+    )  # Student's factor of two freedoms, one percent
+    many = replace(few, slides=40)
+    assert np.ptp(many.interval()) < 0.6 * np.ptp(few.interval())
+    assert replace(few, friction_std=0.1).interval()[0] == 0.0

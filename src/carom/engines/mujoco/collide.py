@@ -28,6 +28,7 @@ class Collisions:
     post: Array  #: [N, 3] vx, vy, wz of the target's declared centre of mass at separation [m/s, m/s, rad/s]
     post_mass_centre: Array  #: [N, 3] the same of the actual centre of mass, where `com_x` and `com_y` moved it
     status: np.ndarray  #: [N] SEPARATED, PUSHING (still touching at the horizon), MISSED (never touched) or FAILED
+    lasting: Array  #: [N] from the first touch to the last [s]; 0: never touched
     engine_seconds: float  #: wall time spent inside MuJoCo
     seconds: float  #: wall time in all
 
@@ -45,11 +46,12 @@ class Collider:
         """Simulate each strike with its row of `values` [N, P] until separation."""
         start, engine = perf_counter(), self._batch.seconds
         post, status = np.zeros((len(strikes), 3)), np.zeros(len(strikes), dtype=np.int8)
+        lasting = np.zeros(len(strikes))
         for low in range(0, len(strikes), CHUNK):
             rows = slice(low, min(low + CHUNK, len(strikes)))
-            post[rows], status[rows] = self._run_chunk(strikes[rows], values[rows])
+            post[rows], status[rows], lasting[rows] = self._run_chunk(strikes[rows], values[rows])
         seconds = self._batch.seconds - engine, perf_counter() - start
-        return Collisions(self._declared(strikes, values, post), post, status, *seconds)
+        return Collisions(self._declared(strikes, values, post), post, status, lasting, *seconds)
 
     def model_with(self, values: Array) -> mujoco.MjModel:
         """The compiled model with one set of parameters [P] written into it."""
@@ -67,7 +69,7 @@ class Collider:
         arm = rotate(offset, strikes.target_pose[:, 2])
         return np.asarray(at_point(post, -arm))
 
-    def _run_chunk(self, strikes: Strikes, values: Array) -> tuple[Array, np.ndarray]:
+    def _run_chunk(self, strikes: Strikes, values: Array) -> tuple[Array, np.ndarray, Array]:
         count, timestep = len(strikes), self.model.opt.timestep
         geometry = {p.name: values[:, i] for i, p in enumerate(self.parameters)}
         batch = self._batch.prepare(count)
@@ -99,7 +101,7 @@ class Collider:
             active = active[~((hit & over) | missed)]
             if not len(active):
                 break
-        return post, status
+        return post, status, (last_touch + 1) * timestep  # contacts begin in the first step
 
 
 def _velocity(qpos: Array, qvel: Array, com: Array, yaw: Array) -> Array:

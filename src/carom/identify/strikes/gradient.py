@@ -6,7 +6,7 @@ of the strikes (`frames`) is its own affair. All starts are one tensor: a step c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -26,6 +26,7 @@ from carom.state import Array
 PROBES = 8  #: places from which each parameter is moved over its whole range, to see whether it does anything
 MOST_FOLDS = 12
 REFINED = 6  #: starts that are followed again with strikes left out
+LEVELS, LED = 11, 12  #: places of each parameter over its range, and steps in which the others follow, for intervals
 DAMPING = Damping(down=3.0, up=4.0)
 MARGIN = 1e-3  #: of the range: parameters are kept so far from where the paper's steps would leave it
 
@@ -70,7 +71,7 @@ def descend(
     first = torch.as_tensor(even_spread(chosen.starts, len(problem.active), seed))
     everything = torch.ones(chosen.starts, len(problem.measured), dtype=torch.float64)
     ends = _move(problem, chosen, first, everything)
-    found = _result(problem, chosen, first, ends, seed)
+    found = _result(problem, chosen, first, ends, outcomes.drifts, seed)
     return replace(found, scene=scene, teacher=teacher, seconds=perf_counter() - begun)
 
 
@@ -126,7 +127,12 @@ def _adamw(problem: ModelProblem, preset: Preset, unit: torch.Tensor, mask: torc
 
 
 def _result(
-    problem: ModelProblem, preset: Preset, first: torch.Tensor, ends: torch.Tensor, seed: int
+    problem: ModelProblem,
+    preset: Preset,
+    first: torch.Tensor,
+    ends: torch.Tensor,
+    drifts: Callable[[Array], Sequence[Array]] | None,
+    seed: int,
 ) -> Identification:
     """What starts `first` [S, A] that ended at `ends` [S, A] tell; the caller knows scene, teacher and time."""
     with torch.no_grad():
@@ -134,13 +140,16 @@ def _result(
     best = int(torch.argmin(loss))
     residual, jacobian = problem.linearised(ends[best : best + 1])
     held_out, refits = _held_out(problem, preset, first, ends, loss, seed)
-    others = torch.cat([ends, refits])
+    others = torch.cat([ends, refits, _led(problem, ends[best])])
     with torch.no_grad():
         others_loss = problem.at(others).pow(2).sum(dim=-1).mean(dim=-1)
     none = np.zeros((len(problem.active),) * 2)
     fit = trust.Fit(
         ends[best].numpy(), residual[0].numpy(), jacobian[0].numpy(), none, others.numpy(), others_loss.numpy()
     )
+    if drifts is not None:
+        weight = problem.weight.numpy() * problem.known.numpy()
+        fit = replace(fit, drifts=[np.nan_to_num(d) * weight for d in drifts(problem.values(fit.unit)[0])])
     near = int((loss <= 1.05 * loss[best] + 1e-12).sum())
     return Identification(
         method=f"gradient-{preset.name}",
@@ -155,6 +164,21 @@ def _result(
         seed=seed,
         notes=(f"{near} of {len(ends)} starts end within 5 % of the best loss",),
     )
+
+
+def _led(problem: ModelProblem, best: torch.Tensor) -> torch.Tensor:
+    """Points [A * levels, A] with each parameter held at places over its range and all others fitted to that."""
+    count = len(best)
+    which = torch.arange(count).repeat_interleave(LEVELS)
+    start = best.repeat(count * LEVELS, 1)
+    start[torch.arange(len(start)), which] = torch.linspace(0.0, 1.0, LEVELS, dtype=start.dtype).repeat(count)
+    free = 1.0 - torch.nn.functional.one_hot(which, count).double()
+
+    def linearised(unit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        residual, jacobian = problem.linearised(unit)
+        return residual, jacobian * free[:, None, None]
+
+    return descend_all(linearised, start, DAMPING, steps=LED).unit
 
 
 def _errors(problem: ModelProblem, residual: Array) -> Errors:

@@ -14,7 +14,7 @@ from carom.core.progress import Steps
 from carom.core.spread import even_spread
 from carom.identify import trust
 from carom.identify.result import Errors, Identification
-from carom.identify.strikes.trials import AROUND, PENALTY, POLISH, StrikeProblem, Trials
+from carom.identify.strikes.trials import AROUND, LEVELS, PENALTY, POLISH, StrikeProblem, Trials
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts
@@ -22,7 +22,7 @@ from carom.state import Array, Impacts
 BUDGET = 2500  #: strikes simulated in one identification: a few seconds
 LUCK = 1.2  #: times the best loss seen: a smoothed optimum may be so much worse and still be preferred
 MOST_FOLDS = 20
-LEVELS = ((0.5, 0.45), (0.22, 0.2), (0.1, 0.2), (0.04, 0.15))  #: half width of each grid, and its share of the budget
+GRIDS = ((0.5, 0.45), (0.22, 0.2), (0.1, 0.2), (0.04, 0.15))  #: half width of each grid, and its share of the budget
 
 
 class Options(TypedDict, total=False):
@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     parameters: Sequence[Parameter | str] | None  #: those to look for; default: all that MuJoCo knows of the scene
     fixed: Mapping[str, float] | None  #: others, held at a value
     budget: int  #: number of strikes to simulate
+    again: int  #: times, at most, that a search goes on where its intervals come upon a better place (0)
     seed: int
     threads: int
     progress: Steps | None
@@ -61,12 +62,12 @@ def _searched(
     trials = Trials(problem, options.get("budget", BUDGET), options.get("progress"))
     trials.probe(seed)
     look(trials, seed)
-    return _finish(method, trials, seed, start)
+    return _finish(method, trials, options.get("again", 0), seed, start)
 
 
 def _grid(trials: Trials, seed: int) -> None:
     total = trials.left()
-    for level, (half, share) in enumerate(LEVELS):
+    for level, (half, share) in enumerate(GRIDS):
         count = max(min(round(share * total), trials.left()), 2)
         centre = trials.unit[trials.best] if level else np.full(trials.unit.shape[1], 0.5)
         trials.run(_spread(count, centre, half, seed + level))
@@ -103,14 +104,21 @@ def _polished(trials: Trials, seed: int) -> Array:
     return np.asarray(point)
 
 
-def _finish(method: str, trials: Trials, seed: int, start: float) -> Identification:
-    problem, unit = trials.problem, _polished(trials, seed)
-    fit = trials.smoothed(unit)
-    at = int(np.argmin(np.abs(trials.unit - unit).max(axis=1)))
+def _finish(method: str, trials: Trials, again: int, seed: int, start: float) -> Identification:
+    problem = trials.problem
+    for turn in range(again + 1):
+        unit = _polished(trials, seed + turn)
+        fit = trials.smoothed(unit)
+        # along the ridges may be a better place than the one that was found: the search goes on from there
+        found, ridge = trials.loss[_nearest(trials, unit)], trials.run(trust.ridges(fit, LEVELS))
+        if ridge.min() * LUCK >= found:
+            break
+    at = _nearest(trials, unit)
     residual = trials.residual[at]
     # the scatter is part of what the simulator leaves over: the parabola's own residual would be too good
     fit = replace(fit, residual=np.where(np.abs(residual) > np.abs(fit.residual), residual, fit.residual))
     held_out = _held_out(problem, fit, seed)
+    fit = replace(fit, others=trials.unit, others_loss=trials.loss, drifts=(problem.unread(unit),))
     notes = [f"the engine's own scatter is {100 * trials.scatter:.2g} % of the outcomes"]
     effort = problem.effort
     if effort.failures:
@@ -129,6 +137,11 @@ def _finish(method: str, trials: Trials, seed: int, start: float) -> Identificat
         seed=seed,
         notes=tuple(notes),
     )
+
+
+def _nearest(trials: Trials, unit: Array) -> int:
+    """The candidate that was tried nearest to a point [A]."""
+    return int(np.argmin(np.abs(trials.unit - unit).max(axis=1)))
 
 
 def _held_out(problem: StrikeProblem, fit: trust.Fit, seed: int) -> Errors | None:

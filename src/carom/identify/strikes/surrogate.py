@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from carom.core.errors import CaromError
 from carom.identify.problem import Held, Problem
 from carom.scenes.parameters import Parameter
+from carom.state import Array
 
 
 class Differentiable(Protocol):
@@ -32,6 +34,8 @@ class Outcomes:
     frames: Any  #: what the model knows of the strikes
     local: ArrayLike  #: [N, 3] outcomes in the model's scaled form; NaN where not measured
     speed: ArrayLike | None = None  #: [N] of the approach [m/s]: the loss is then Eq. 3 in m/s; None: all count alike
+    #: for values [P]: changes of all outcomes [N, 3], in the model's scaled form, that no recording rules out
+    drifts: Callable[[Array], Sequence[Array]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

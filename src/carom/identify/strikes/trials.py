@@ -29,6 +29,7 @@ TYPICAL = 0.8  #: quantile over strikes: one strike at the brink of another outc
 CHANCE = 2.0  #: times the scatter: what an effect over the whole range must exceed
 AROUND = 0.2  #: distance in unit space of the candidates that give the sensitivities at the best one
 POLISH = 2  #: smoothed steps at the end
+LEVELS = 9  #: of each parameter over its whole range, with which it is seen how far it can be off; beside the budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +71,14 @@ class StrikeProblem(Problem):
         self.effort.evaluations += len(rows)
         self.effort.failures += int(lost.sum())
         return residual
+
+    def unread(self, unit: Array) -> Array:
+        """Change of all residuals [N, 3] that the recordings cannot rule out, at a point [A]; see `trust.unread`."""
+        values = self.values(unit)
+        lasting = self.collider.run(self.impacts.strikes, np.tile(values, (len(self.impacts), 1))).lasting
+        names = [p.name for p in self.parameters]
+        change = trust.unread(self.scene, self.impacts, lasting, float(values[0, names.index("ground_friction")]))
+        return np.asarray(change * np.array([1.0, 1.0, self.scene.gyration_radius]))
 
     def errors(self, residual: Array) -> Errors:
         """What residuals [N, 3] of all strikes amount to."""
