@@ -12,14 +12,14 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
-from carom.identify.next.candidates import practical, reachable
+from carom.identify.next.candidates import off_corners, practical, reachable
 from carom.identify.next.choose import Suggestion
 from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
 from carom.identify.result import Identification
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.learn.impact.sample import sample_strikes
-from carom.recipes.identifying import identify_strikes
+from carom.recipes.identifying import check_numbers, identify_strikes
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.strikes import usable_impacts
 from carom.recipes.tosses import Skipped, identify_free, skipped_lines
@@ -81,8 +81,9 @@ def suggest(
 ) -> SuggestResult:
     """Suggest the next recordings: those expected to narrow the parameters most.
 
-    `params` is a `parameters.yaml` made by `identify`; without it, parameters are identified first, by CMA-ES.
+    `params` is a `parameters.yaml` made by `identify`; without it, parameters are identified first, as `identify` does.
     """
+    check_numbers(seed, threads)
     folder = read(Path(recordings))
     given = None if params is None else read_parameters(Path(params))
     find = _for_bodies if kind_of(folder) == "free bodies" else _for_strikes
@@ -96,15 +97,14 @@ def _tables(group: SuggestedGroup) -> list[PrintedTable]:
     columns = ("", "record next", "gain [nat]", "a usual one [nat]", "gains most", "alike")
     spreads = []
     for i, first in enumerate(made[0].spreads):
-        steps = [f"{first.before:.3g}", *(f"{s.spreads[i].after:.3g}" for s in made)]
-        unit = "factor" if first.log else first.unit
-        spreads.append([first.name, unit, *steps, "" if first.shown else "no candidate shows it: measure it apart"])
+        steps = [f"{low:.3g} to {high:.3g}" for low, high in (first.before, *(s.spreads[i].after for s in made))]
+        spreads.append(
+            [first.name, first.unit, *steps, "" if first.shown else "no candidate shows it: measure it apart"]
+        )
     after = [f"after {i}" for i in range(1, len(made) + 1)]
     return [
         PrintedTable(f"{group.title}: each given those above it", columns, rows),
-        PrintedTable(
-            "expected half of the 90 % interval, by curvature", ["parameter", "unit", "now", *after, ""], spreads
-        ),
+        PrintedTable("90 % intervals: as identified, and expected", ["parameter", "unit", "now", *after, ""], spreads),
     ]
 
 
@@ -125,6 +125,7 @@ def _for_bodies(
         made = suggest_tosses(
             motions,
             model,
+            identification,
             names=looked_for(motions, identification),
             count=count,
             seed=seed,
@@ -154,8 +155,9 @@ def _for_strikes(
     """Suggestions for strikes on a target at rest."""
     scene, impacts = scene_of(folder), usable_impacts(folder)
     if given is None:
-        given, _ = identify_strikes(folder, seed=seed, threads=threads, progress=progress)
+        given, _ = identify_strikes(folder, seed=seed, progress=progress)
     drawn = sample_strikes(practical(scene, impacts), STRIKES, np.random.default_rng(seed))
+    drawn = off_corners(scene, drawn)
     made = suggest_strikes(
         scene,
         impacts,

@@ -16,8 +16,8 @@ from simulated_strikes import strikes_at
 from carom.cli import main
 from carom.core.errors import CaromError
 from carom.engines.mujoco.collide import Collider
-from carom.identify.next.candidates import free_candidates, practical, reachable
-from carom.identify.next.choose import Suggestion
+from carom.identify.next.candidates import free_candidates, off_corners, practical, reachable
+from carom.identify.next.choose import Known, Suggestion
 from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
 from carom.identify.result import Errors, Estimate, Identification, Verdict
 from carom.identify.tosses.problem import MotionProblem
@@ -95,7 +95,8 @@ def _start_of(suggestion: Suggestion) -> Starts:
 def test_a_suggested_toss_tells_more_than_a_random_one() -> None:
     starts = _drops(4)
     model = MotionModel(BALL, TRUE, None)
-    made = suggest_tosses(_recorded(starts), model, names=tuple(TRUE), count=2, candidates=32, threads=1)
+    stated = _stated(TRUE)
+    made = suggest_tosses(_recorded(starts), model, stated, names=tuple(TRUE), count=2, candidates=32, threads=1)
     first = made[0]
     assert first.most == "friction"  # straight drops said nothing about it
     now = _log_spread(starts)
@@ -106,15 +107,19 @@ def test_a_suggested_toss_tells_more_than_a_random_one() -> None:
     assert first.gain > first.typical > 0
     assert made[1].words != first.words
     spread = {s.name: s for s in first.spreads}["friction"]
-    assert spread.after < 0.7 * spread.before
+    assert np.ptp(spread.after) < 0.7 * np.ptp(spread.before)
     assert made[1].spreads[0].before == pytest.approx(first.spreads[0].after)
+    for one in first.spreads:  # what is known now is what was stated, not another reading of it
+        assert one.before == pytest.approx((stated[one.name].low, stated[one.name].high))
+        assert one.before[0] <= one.after[0] <= TRUE[one.name] <= one.after[1] <= one.before[1]
 
 
 def test_what_no_toss_shows_is_named() -> None:
     # contact in the direct form is per mass: a ball's mass changes nothing of its motion
     model = MotionModel(BALL, {**TRUE, "mass_scale": 1.0}, None)
     names = ("friction", "damping", "mass_scale")
-    first = suggest_tosses(_recorded(_drops(3)), model, names=names, count=1, candidates=16, threads=1)[0]
+    stated = _stated({**TRUE, "mass_scale": 1.0})
+    first = suggest_tosses(_recorded(_drops(3)), model, stated, names=names, count=1, candidates=16, threads=1)[0]
     assert first.unseen == ("mass_scale",)
     mass = first.spreads[2]
     assert mass.after == pytest.approx(mass.before, rel=0.01)
@@ -122,9 +127,10 @@ def test_what_no_toss_shows_is_named() -> None:
 
 def test_suggestions_repeat_and_do_not_depend_on_threads() -> None:
     motions, model = _recorded(_drops(3)), MotionModel(BALL, TRUE, None)
-    one, two = (suggest_tosses(motions, model, names=tuple(TRUE), candidates=16, threads=t) for t in (1, 2))
+    known = (motions, model, _stated(TRUE))
+    one, two = (suggest_tosses(*known, names=tuple(TRUE), candidates=16, threads=t) for t in (1, 2))
     assert one == two
-    other = suggest_tosses(motions, model, names=tuple(TRUE), candidates=16, threads=1, seed=5)
+    other = suggest_tosses(*known, names=tuple(TRUE), candidates=16, threads=1, seed=5)
     assert [s.words for s in other] != [s.words for s in one]
 
 
@@ -138,9 +144,9 @@ def test_boxes_land_on_faces_edges_and_corners() -> None:
 def test_wrong_questions_are_refused() -> None:
     motions, model = _recorded(_drops(3)), MotionModel(BALL, TRUE, None)
     with pytest.raises(CaromError, match=r"unknown parameter 'frictoin'.*friction"):
-        suggest_tosses(motions, model, names=("frictoin",))
+        suggest_tosses(motions, model, _stated(TRUE), names=("frictoin",))
     with pytest.raises(CaromError, match="at least one suggestion"):
-        suggest_tosses(motions, model, count=0)
+        suggest_tosses(motions, model, _stated(TRUE), count=0)
     with pytest.raises(CaromError, match=r"parameters are of strikes \('striker_friction'\)"):
         described(motions, _identification({"striker_friction": 0.3}))
 
@@ -158,6 +164,13 @@ def _identification(values: dict[str, float], *, teacher: str = "mujoco", held: 
         verdict: Verdict = "given" if name in held else "identified"
         made.append(Estimate(name, value, "1", value, value, (0.0, 1.0), verdict, ""))
     return Identification("cma", "square", tuple(made), errors, None, "", 1, 0, 1.0, 0, teacher=teacher)
+
+
+def _stated(values: dict[str, float]) -> Identification:
+    """An identification that states intervals a fifth below and above these values."""
+    found = _identification(values)
+    wide = tuple(replace(e, low=0.8 * e.value, high=1.2 * e.value) for e in found.estimates)
+    return replace(found, estimates=wide)
 
 
 def _values(scene: StrikeScene) -> dict[str, float]:
@@ -240,15 +253,58 @@ def test_candidates_stay_near_what_was_struck() -> None:
     assert (kept.striker_pose[:, 0] < -0.02).all()
 
 
+@pytest.mark.parametrize("name", ["square", "triangle", "semi-cylinder"])
+def test_candidates_keep_off_corners_as_far_as_a_robot_can_aim(name: str) -> None:
+    scene = replace(builtin(name), arc=None)
+    drawn = sample_strikes(scene, 300, np.random.default_rng(0))
+    corners = {"square": slice(None), "triangle": slice(None), "semi-cylinder": [0, -1]}[name]
+    sharp = scene.outline.vertices[corners]
+
+    def nearest(strikes: Strikes) -> Array:
+        point, _ = scene.outline.nearest(strikes.striker_pose[:, :2])
+        return np.asarray(np.linalg.norm(point[:, None] - sharp, axis=-1).min(axis=1))
+
+    kept = off_corners(scene, drawn)
+    assert nearest(drawn).min() < 0.002
+    assert nearest(kept).min() >= 0.0049
+    assert len(kept) > 0.6 * len(drawn)  # the rest of the outline is left as it was
+
+
+def test_a_round_target_has_no_corner() -> None:
+    puck = replace(SQUARE, target=Body("puck", "target", Shape("cylinder", radius=0.04, height=0.04), mass=0.2))
+    drawn = sample_strikes(puck, 50, np.random.default_rng(0))
+    assert len(off_corners(puck, drawn)) == 50
+
+
+def test_a_value_that_means_nothing_is_not_what_an_interval_narrows_to() -> None:
+    friction = FREE["friction"]
+    stated = Estimate("friction", 0.0, "1", 0.0, 1.0, (0.0, 1.0), "not identifiable from these recordings", "")
+    ((low, high),) = Known.of([friction], [stated]).narrowed(np.array([0.5]))
+    assert (low, high) == pytest.approx((0.25, 0.75))
+    ((low, high),) = Known.of([friction], [replace(stated, verdict="on a bound")]).narrowed(np.array([0.5]))
+    assert (low, high) == pytest.approx((0.0, 0.5))
+
+
+def test_what_slides_gave_is_not_to_be_narrowed() -> None:
+    impacts = Impacts(
+        _head_on(3), _struck(_head_on(3), np.array(list(_values(SQUARE).values()))), np.ones((3, 3)), ("a", "b", "c")
+    )
+    found = _identification(_values(SQUARE), held=["ground_damping", "com_x", "com_y"])
+    found = replace(found, extra={"read_off": ["ground_friction"]})
+    drawn = sample_strikes(SQUARE, 8, np.random.default_rng(0))
+    first = suggest_strikes(SQUARE, impacts, found, candidates=drawn, count=1, threads=1)[0]
+    assert [s.name for s in first.spreads] == ["striker_friction", "striker_damping"]
+
+
 def test_parameters_of_another_teacher_are_refused() -> None:
     impacts = Impacts(_head_on(2), np.ones((2, 3)), np.ones((2, 3)), ("a", "b"))
     drawn = sample_strikes(SQUARE, 4, np.random.default_rng(0))
-    with pytest.raises(CaromError, match=r"MuJoCo's parameters, got those of the teacher 'compliant'.*--method cma"):
+    with pytest.raises(CaromError, match=r"MuJoCo's parameters, got those of the teacher 'compliant'.*carom identify"):
         suggest_strikes(SQUARE, impacts, _identification(_values(SQUARE), teacher="compliant"), candidates=drawn)
     with pytest.raises(CaromError, match=r"strikes of scene 'square' need striker_friction.*are of 'square': friction"):
         suggest_strikes(SQUARE, impacts, _identification({"friction": 0.3}), candidates=drawn)
     given = _identification(_values(SQUARE), held=list(_values(SQUARE)))
-    with pytest.raises(CaromError, match="every parameter was given"):
+    with pytest.raises(CaromError, match="every parameter was given or read off"):
         suggest_strikes(SQUARE, impacts, given, candidates=drawn)
 
 
@@ -295,7 +351,7 @@ def test_the_command_writes_a_table_and_json(
     assert _run(monkeypatch, "suggest", folder, "--params", parameters, "--count", 2, "--json", out) == 0
     (group,) = json.loads(out.read_text(encoding="utf-8"))["groups"]
     assert len(group["suggestions"]) == 2
-    assert set(group["suggestions"][0]["spread_90"]) == {"friction", "stiffness"}
+    assert set(group["suggestions"][0]["interval_90"]) == {"friction", "stiffness"}
     shown = capsys.readouterr().out
     assert "drop by" in shown
     assert "after 2" in shown

@@ -1,4 +1,8 @@
-"""The choice of experiments: what each would tell about parameters, and which to carry out one after the other."""
+"""The choice of experiments: what each would tell about parameters, and which to carry out one after the other.
+
+How well parameters are known now is what the identification states. An experiment is expected to narrow an interval
+by as much as it narrows the one that the curvature alone would give.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.identify import trust
+from carom.identify.result import Estimate
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
@@ -17,7 +22,6 @@ ALIKE = 0.2  #: distance of two experiments' features (root mean square) below w
 SHOWN = 1.3  #: information in one experiment (inverse variance in unit space): less narrows the bounds by under 5 %
 CAUTION = 2.0  #: times the scatter of a simulated outcome is taken off what a candidate seems to tell
 SHARES = (1 / 3, 2 / 3, 1.0)  #: of the reach, at which outcomes are compared
-NINETY = 1.6449  #: half width of a central 90 % interval, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -31,20 +35,14 @@ class Experiments:
 
 @dataclass(frozen=True)
 class Spread:
-    """How well one parameter is known, before and after an experiment: half of its 90 % interval."""
+    """The 90 % interval of one parameter before an experiment, and the one expected after it [unit]."""
 
     name: str
     unit: str
-    log: bool  #: `before` and `after` are factors up and down, not [unit]
-    before: float
-    after: float
-    gain: float  #: ln(standard deviation before / after)
+    before: tuple[float, float]  #: of the first experiment: as the identification states it
+    after: tuple[float, float]
+    gain: float  #: ln(width before / after)
     shown: bool  #: False: no experiment that was tried shows this parameter
-
-    def words(self) -> str:
-        """`0.02 -> 0.012` with its unit, or `factor 2.1 -> 1.4`."""
-        unit = "" if self.log or self.unit == "1" else f" {self.unit}"
-        return f"{'factor ' if self.log else ''}{self.before:.3g} -> {self.after:.3g}{unit}"
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,7 @@ class Suggestion:
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
         spreads = {
-            s.name: {
-                "unit": s.unit,
-                "factor": s.log,
-                "before": s.before,
-                "after": s.after,
-                "gain": s.gain,
-                "shown": s.shown,
-            }
+            s.name: {"unit": s.unit, "before": list(s.before), "after": list(s.after), "gain": s.gain, "shown": s.shown}
             for s in self.spreads
         }
         return {
@@ -84,7 +75,7 @@ class Suggestion:
             "typical_gain": self.typical,
             "gains_most": self.most,
             "alike": self.alike,
-            "spread_90": spreads,
+            "interval_90": spreads,
         }
 
 
@@ -122,8 +113,39 @@ def told_by(residual: Array, reach: float) -> Told:
     return Told(residual[0], gram, np.einsum("an,ab->nab", variance, np.eye(len(variance))))
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of A parameters now."""
+
+    parameters: tuple[Parameter, ...]
+    unit: Array  #: [A] where they were found; the middle where that means nothing
+    low: Array  #: [A] lower ends of their 90 % intervals, in unit space
+    high: Array  #: [A]
+
+    @classmethod
+    def of(cls, parameters: Sequence[Parameter], estimates: Sequence[Estimate]) -> Known:
+        """What an identification states."""
+        by_name = {e.name: e for e in estimates}
+        found = [by_name[p.name] for p in parameters]
+        ends = [
+            [float(p.to_unit(np.clip(v, p.low, p.high))) for v in (e.value, e.low, e.high)]
+            for p, e in zip(parameters, found, strict=True)
+        ]
+        value, low, high = np.array(ends).reshape(-1, 3).T
+        shown = np.array([not e.verdict.startswith("not identifiable") for e in found])
+        value = np.where(shown, value, (low + high) / 2)
+        return cls(tuple(parameters), value, np.minimum(low, value), np.maximum(high, value))
+
+    def narrowed(self, share: Array) -> list[tuple[float, float]]:
+        """The intervals [unit] when either side of each is this share [A] of what it is."""
+        low, high = self.unit - share * (self.unit - self.low), self.unit + share * (self.high - self.unit)
+        return [
+            (float(p.from_unit(a)), float(p.from_unit(b))) for p, a, b in zip(self.parameters, low, high, strict=True)
+        ]
+
+
 def choose(
-    parameters: Sequence[Parameter],
+    known: Known,
     now: Told,
     new: Told,
     tried: Experiments,
@@ -140,8 +162,9 @@ def choose(
     """
     if not fine.any():
         raise CaromError("no candidate could be simulated with these parameters; check the scene and the parameters")
-    variance = max(float((now.residual**2).sum()) / max(now.residual.size - len(parameters), 1), 1e-12)
-    precision = now.information(1.0).sum(axis=0) / variance + trust.PRIOR * np.eye(len(parameters))
+    count_of = len(known.parameters)
+    variance = max(float((now.residual**2).sum()) / max(now.residual.size - count_of, 1), 1e-12)
+    precision = now.information(1.0).sum(axis=0) / variance + trust.PRIOR * np.eye(count_of)
     noise = variance + (np.zeros(len(fine)) if blur is None else blur)
     told = np.where(fine[:, None, None], new.information(CAUTION) / noise[:, None, None], 0.0)
     apart = np.sqrt(((tried.features[:, None] - tried.features) ** 2).mean(axis=-1))
@@ -149,7 +172,7 @@ def choose(
         weight = np.exp(-0.5 * (apart / missed) ** 2) * fine
         told = np.einsum("nm,mab->nab", weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-12), told)
     shown = np.einsum("naa->na", told)[fine].max(axis=0) > SHOWN
-    left = fine.copy()
+    left, first = fine.copy(), np.sqrt(np.diag(np.linalg.inv(precision)))
     made: list[Suggestion] = []
     while len(made) < count and left.any():
         before = np.sqrt(np.diag(np.linalg.inv(precision)))
@@ -164,8 +187,8 @@ def choose(
                 tried.settings[best],
                 float(total[best]),
                 float(np.median(gains[fine].sum(axis=-1))),
-                _spreads(parameters, before, after[best], shown),
-                parameters[int(np.argmax(gains[best]))].name,
+                _spreads(known, before / first, after[best] / first, shown),
+                known.parameters[int(np.argmax(gains[best]))].name,
                 int((near & fine).sum()) - 1,
             )
         )
@@ -174,10 +197,9 @@ def choose(
     return tuple(made)
 
 
-def _spreads(parameters: Sequence[Parameter], before: Array, after: Array, shown: np.ndarray) -> tuple[Spread, ...]:
-    made = []
-    for p, was, becomes, seen in zip(parameters, before, after, shown, strict=True):
-        reach = [NINETY * float(s) * (np.log(p.high / p.low) if p.log else p.high - p.low) for s in (was, becomes)]
-        ends = [float(np.exp(r)) if p.log else float(r) for r in reach]
-        made.append(Spread(p.name, p.unit, p.log, ends[0], ends[1], float(np.log(was / becomes)), bool(seen)))
-    return tuple(made)
+def _spreads(known: Known, before: Array, after: Array, shown: np.ndarray) -> tuple[Spread, ...]:
+    """Intervals that are so many times [A] as wide as now."""
+    rows = zip(
+        known.parameters, known.narrowed(before), known.narrowed(after), np.log(before / after), shown, strict=True
+    )
+    return tuple(Spread(p.name, p.unit, was, becomes, float(gain), bool(seen)) for p, was, becomes, gain, seen in rows)

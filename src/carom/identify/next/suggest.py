@@ -1,12 +1,12 @@
 """Which recordings to make next: those that are expected to narrow the parameters most.
 
-The spread of the parameters now is that of Gauss and Newton: from how the recordings' errors change with each parameter
-at the identified values, and from what these leave over. A candidate experiment is simulated with parameters around
+How well the parameters are known now is what their identification states. How their errors hang together is that of
+Gauss and Newton: from how the recordings' errors change with each parameter at the identified values, and from what
+these leave over. A candidate experiment is simulated with parameters around
 those values; how much its outcome moves says what recording it would tell, with the same noise. The score of a
 candidate is the expected drop of the summed logarithms of the parameters' standard deviations (not the determinant's:
 what counts is each parameter by itself, with all others unknown too). Candidates are chosen one after the other, each
-given those before it, and none that is nearly the same as one chosen already. The spreads are those of the curvature
-alone; the intervals of an identification are wider where few recordings disagree more than that.
+given those before it, and none that is nearly the same as one chosen already.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from carom.core.progress import Steps
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
 from carom.identify import trust
 from carom.identify.next.candidates import free_candidates, strike_words
-from carom.identify.next.choose import Suggestion, around, choose, told_by
+from carom.identify.next.choose import Known, Suggestion, around, choose, told_by
 from carom.identify.problem import check_names
 from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel, shaken
@@ -45,6 +45,7 @@ JOLTS = 5  #: starts tried with such errors
 def suggest_tosses(
     motions: Motions,
     model: MotionModel,
+    identification: Identification,
     *,
     names: Sequence[str] | None = None,
     count: int = 3,
@@ -96,7 +97,8 @@ def suggest_tosses(
     blur = np.maximum(_blurred(trial, unit, seed) - _blurred(problem, unit, seed).mean(), 0.0)
     told(2, 2)
     fine = ~motion.failed
-    return choose(parameters, now, new, tried.experiments, fine, count=count, blur=blur, missed=MISSED_BY)
+    known_now = Known.of(parameters, identification.estimates)
+    return choose(known_now, now, new, tried.experiments, fine, count=count, blur=blur, missed=MISSED_BY)
 
 
 def _blurred(problem: MotionProblem, unit: Array, seed: int) -> Array:
@@ -183,7 +185,8 @@ def suggest_strikes(
     speed = np.maximum(np.linalg.norm(candidates.striker_velocity[:, :2], axis=-1), 1e-3)
     new = told_by(trust.residuals(post, post[0], scene.gyration_radius) / speed[:, None], STRIKE_REACH)
     told(2, 2)
-    return choose(wanted, now, new, strike_words(scene, candidates), fine, count=count)
+    known = Known.of(wanted, identification.estimates)
+    return choose(known, now, new, strike_words(scene, candidates), fine, count=count)
 
 
 def _strike_parameters(
@@ -192,16 +195,18 @@ def _strike_parameters(
     """The engine's parameters, the unit point [A] of those looked for, and which they are."""
     if identification.teacher != "mujoco":
         what = f"expected MuJoCo's parameters, got those of the teacher '{identification.teacher}'"
-        raise CaromError(f"{what}; run: carom identify RECORDINGS --method cma --out parameters.yaml")
+        raise CaromError(f"{what}; run: carom identify RECORDINGS --out parameters.yaml")
     parameters = scene.parameters("mujoco")
     there = {e.name for e in identification.estimates}
     if missing := [p.name for p in parameters if p.name not in there]:
         what = f"strikes of scene '{scene.name}' need {', '.join(missing)}; the parameters given are of"
         raise CaromError(f"{what} '{identification.scene}': {', '.join(sorted(there))}")
     values = {p.name: identification[p.name].value for p in parameters}
-    active = [i for i, p in enumerate(parameters) if identification[p.name].verdict != "given"]
+    read = identification.extra.get("read_off") or ()
+    known = [p.name in read or identification[p.name].verdict == "given" for p in parameters]
+    active = [i for i, one in enumerate(known) if not one]
     if not active:
-        raise CaromError("every parameter was given: nothing is left to narrow")
+        raise CaromError("every parameter was given or read off directly: nothing is left to narrow")
     return parameters, _to_unit([parameters[i] for i in active], values, STRIKE_REACH), active
 
 
