@@ -242,3 +242,46 @@ def test_main_checks_and_writes(results: Results, tmp_path: Path, capsys: pytest
     assert main(arguments) == 0
     assert main([*arguments, "--check"]) == 0
     assert main([str(tmp_path / "none.md")]) == 2
+
+
+def test_what_is_within_one_spread_of_the_best_has_a_mark() -> None:
+    figures = (("a", 12.7, 1.7), ("b", 13.5, 2.7), ("c", 15.5, 2.0), ("d", 14.0, math.nan))
+    table = markdown_table(_made([Row("fit-8", name, "error", mean, sd, 5) for name, mean, sd in figures]))
+    assert "| a | **12.7 ± 1.7** |" in table
+    assert "| b | 13.5 ± 2.7 ≈ |" in table
+    assert "| c | 15.5 ± 2.0 |" in table
+    assert "| d | 14.0 ≈ |" in table  # within the spread of the best
+    assert "lower is better; ≈ within one sd of the best)" in table
+    far = markdown_table(_made([Row("s", name, "error", mean, 0.1, 5) for name, mean in (("a", 1.0), ("b", 2.0))]))
+    assert "≈" not in far
+
+
+def test_diagnostic_rows_are_never_best() -> None:
+    rows = [
+        Row("diagnostic: what is left", name, "error", mean, 0.1, 5) for name, mean in (("carom", 12.7), ("x", 3.8))
+    ]
+    table = markdown_table(_made(rows))
+    assert "**" not in table
+    assert "≈" not in table
+
+
+def test_published_tosses_have_a_setting_that_says_what_they_were_fitted_to() -> None:
+    from carom.bench import toss
+
+    results = read(Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "toss.json")
+    published = [row for row in results.rows if row.method.startswith("published-")]
+    assert sorted(map(str, published)) == sorted(map(str, toss.published()))
+    assert {row.setting for row in published} == {"published, fitted to all tosses"}
+    assert all(note in results.notes for note in toss.remarks(results.rows))
+    table = markdown_table(results, metrics=["position-error-percent"])
+    assert "start-noise | 3.84 ± 0.60 |" in table
+
+
+def test_a_figure_within_one_spread_of_the_published_one_is_said_to_be() -> None:
+    from carom.bench import toss
+
+    near = Row("fit-8", "carom-cma", "position-error-percent", 12.7, 1.7, 5)
+    (said,) = toss.remarks([*toss.published(), near])
+    assert "within one spread of published-drake (13.5)" in said
+    assert "carom-cma fit-8 (12.7 ± 1.7)" in said
+    assert toss.remarks([*toss.published(), replace(near, mean=10.0)]) == []

@@ -40,6 +40,7 @@ class Benchmark:
     samples: int | None = None  #: default of `--samples`; None: the option is refused
     data: str = ""  #: what the folder of `--data` has to hold; empty: the option is refused
     rows: Callable[[Rows], Sequence[Row]] = summarise
+    remarks: Callable[[Sequence[Row]], Sequence[str]] = lambda rows: ()  #: notes on what came out
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -63,6 +64,6 @@ class Benchmark:
         values, seconds = run_pieces(pieces, self.work(options), options.progress)
         given = {"--data": "DIR", "--draws": options.draws, "--samples": options.samples}
         command = " ".join(["carom bench", self.name, *(f"{name} {given[name]}" for name in self.takes)])
-        return new_results(
-            self.name, command=command, rows=self.rows(values), seconds=seconds, notes=self.notes(options)
-        )
+        rows = self.rows(values)
+        notes = (*self.notes(options), *self.remarks(rows))
+        return new_results(self.name, command=command, rows=rows, seconds=seconds, notes=notes)

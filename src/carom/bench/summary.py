@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from carom.bench.results import Results, read
-from carom.bench.tables import number
+from carom.bench.tables import number, with_spread
+from carom.bench.toss import ERRORS, PUBLISHED_FIT
 
 SHAPES = ("semi-cylinder", "square", "triangle")
 ROUTES = ("route-1", "route-2", "route-3")
@@ -26,10 +27,11 @@ def summary(folder: Path) -> str:
     def both(name: str, metric: str, settings: Sequence[str], write: Callable[[Iterable[float]], str]) -> list[str]:
         return [write(means(name, metric, settings, method)) for method in ("hybrid", "mujoco")]
 
-    def tossed(method: str) -> str:
-        (position,) = means("toss", "position-error-percent", ["fit-8"], method)
-        (rotation,) = means("toss", "rotation-error-deg", ["fit-8"], method)
-        return f"{number(position)} %, {number(rotation)}°"
+    def tossed(method: str, setting: str = "fit-8") -> str:
+        """Both errors with their spreads, where there are some: they are as large as some differences."""
+        rows = {r.metric: r for r in read(folder / "toss.json").rows if (r.setting, r.method) == (setting, method)}
+        position, rotation = (with_spread(rows[metric]) for metric in ERRORS)
+        return f"{position} %, {rotation}°"
 
     hits = [means("robot-hits", "accuracy@0.1", ["D1", "D2"], m) for m in ("mujoco-grid", "mujoco-cma")]
     carom, clash = (means("robot-hits", "accuracy@0.1", ["D1", "D2"], m) for m in ("carom", "clash-paper"))
@@ -42,7 +44,7 @@ def summary(folder: Path) -> str:
         ),
         (
             "**Real tosses** of a cube: error on unseen tosses after eight (% of its width, rotation)",
-            *(tossed("carom-cma"), tossed("mujoco-table-ii"), f"{tossed('published-drake')} [2]"),
+            *(tossed("carom-cma"), tossed("mujoco-table-ii"), f"{tossed('published-drake', PUBLISHED_FIT)} [2]"),
         ),
         (
             "**Planning** on a stand-in: distance from the wanted place, semi-cylinder / square / triangle",

@@ -3,6 +3,10 @@
 A metric of several methods is a table of its own, with methods down and settings across, or the other way round where
 there are many settings. Settings that were tried with other methods get a table of their own. Metrics of a single
 method share one table. A single figure, or one that is the same everywhere, is a line of text.
+
+The best mean of a setting is bold. One that differs from it by no more than the larger of the two standard deviations
+has a mark: such a difference shows nothing. Settings whose name begins with `diagnostic` have no best: their rows are
+not rivals, and some are no predictions at all.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from carom.core.errors import CaromError
 SHARES = (
     "identified",
     "covered",
+    "covered-if-identified",
     "within-5-percent",
     "within-5-percent-if-stated",
     "refused",
@@ -28,6 +33,8 @@ SHARES = (
 )
 ACROSS = 5  #: settings that fit beside each other; more go down, if they are more than the methods
 ENDS = ("-low", "-high")  #: of a metric's interval, as metrics of their own
+DIAGNOSTIC = "diagnostic"  #: how settings begin that compare nobody
+NEAR = " ≈"  #: after a figure within one spread of the best
 
 
 @dataclass(frozen=True)
@@ -149,19 +156,35 @@ def _cells(results: Results) -> dict[tuple[str, str, str], Cell]:
         sign = {"higher": -1.0, "lower": 1.0}.get(_better(metric))
         for setting in _unique(r.setting for r in results.rows):
             group = [r for r in rows.values() if (r.metric, r.setting) == (metric, setting) and math.isfinite(r.mean)]
-            if sign is None or len(group) < 2:
+            if sign is None or len(group) < 2 or setting.startswith(DIAGNOSTIC):
                 continue
-            winner = number(min(group, key=lambda r: sign * r.mean).mean)
-            cells |= {_key(r): Cell(cells[_key(r)].text, best=True) for r in group if number(r.mean) == winner}
+            best = min(group, key=lambda r: sign * r.mean)
+            for r in group:
+                text = cells[_key(r)].text
+                if number(r.mean) == number(best.mean):
+                    cells[_key(r)] = Cell(text, best=True)
+                elif "[" not in text and within_one_spread(r, best):
+                    cells[_key(r)] = Cell(text + NEAR)
     return cells
 
 
+def within_one_spread(one: Row, other: Row) -> bool:
+    """Whether two means differ by no more than the larger of their standard deviations, where there is one."""
+    spreads = [r.sd for r in (one, other) if math.isfinite(r.sd)]
+    return bool(spreads) and abs(one.mean - other.mean) <= max(spreads)
+
+
 def _text(row: Row, rows: Mapping[tuple[str, str, str], Row]) -> str:
-    """The mean with its interval where it has one, else with its sd, both with as many decimals as the mean."""
-    text = number(row.mean)
+    """The mean with its interval where it has one, else with its sd."""
     ends = _interval(row, rows)
     if ends is not None:
         return f"{row.mean:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
+    return with_spread(row)
+
+
+def with_spread(row: Row) -> str:
+    """The mean with its sd, where it has one, with as many decimals as the mean."""
+    text = number(row.mean)
     if not (math.isfinite(row.sd) and math.isfinite(row.mean)) or "e" in text:
         return text
     return f"{text} ± {row.sd:,.{len(text.partition('.')[2])}f}"
@@ -184,10 +207,11 @@ def _title(name: str, rows: Sequence[Row], texts: Iterable[str]) -> str:
     """A table's name, how its figures spread, and which way is better."""
     counts, texts = sorted({r.n for r in rows}), list(texts)
     words = " or ".join(w for w, sign in (("± sd", "±"), ("[95 % interval]", "[")) if any(sign in t for t in texts))
+    alike = "; ≈ within one sd of the best" if any(t.endswith(NEAR) for t in texts) else ""
     count = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
     ways = {_better(r.metric) for r in rows}
     way = ways.pop() if len(ways) == 1 else ""
-    return f"{name} ({f'mean {words}, ' if words else ''}{count}{f'; {way} is better' if way else ''})"
+    return f"{name} ({f'mean {words}, ' if words else ''}{count}{f'; {way} is better' if way else ''}{alike})"
 
 
 def _line(rows: Sequence[Row], text: str) -> Grid:
