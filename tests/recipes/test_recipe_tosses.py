@@ -13,6 +13,7 @@ from free_recordings import TRUTH, flights, toss
 from carom.core.errors import CaromError
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses import search as motion_search
+from carom.identify.tosses.result import percent_errors
 from carom.identify.tosses.search import Budget
 from carom.recipes.tosses import FreeOptions, facts, identify_free, parameter_names, write_calibrated
 from carom.scenes.parameters import TABLE_II
@@ -66,6 +67,21 @@ def test_the_calibrated_file_opens_in_mujoco_and_falls(calibrated, tmp_path):
     again = read_parameters(tmp_path / "out")
     assert again["friction"].value == pytest.approx(calibrated.identification["friction"].value)
     assert "friction" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_page_shows_the_errors_that_are_printed(calibrated, tmp_path, monkeypatch):
+    """Unseen recordings are predicted once, by the most representative simulation: one figure, in both places."""
+    other = calibrated.model.simulate(calibrated.tested, threads=1)
+    moved = replace(other, position=other.position + 0.01)
+    monkeypatch.setattr(type(calibrated.model), "predict", lambda *_, **__: moved)
+    words = percent_errors(calibrated.tested, moved)
+    shown = []
+    monkeypatch.setattr(
+        "carom.report.identified.identified_page",
+        lambda path, found, motions, after, *_: shown.append(percent_errors(motions, after)) or path,
+    )
+    write_calibrated(tmp_path / "out", calibrated)
+    assert shown == [pytest.approx(words)]
 
 
 def test_a_reader_is_told_errors_and_the_contact(calibrated):

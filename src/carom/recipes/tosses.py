@@ -152,7 +152,8 @@ def write_calibrated(out: Path, calibrated: Calibrated, made_from: Mapping[str, 
     atomically(xml, lambda file: file.write(text.encode()))
     shown = trained if calibrated.tested is None else calibrated.tested
     before = as_it_comes(shown)
-    after = (replace(model, sides=None) if calibrated.tested is None else model).simulate(shown)
+    # unseen recordings as they are predicted, which is what the errors that are printed are of
+    after = replace(model, sides=None).simulate(shown) if calibrated.tested is None else model.predict(shown)
     page = identified_page(out / "report.html", calibrated.identification, shown, after, before)
     return [calibrated.identification.write(out, made_from=made_from), xml, page]
 
