@@ -53,6 +53,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/carom bench planning
 	$(BIN)/carom bench planning-time
 	$(BIN)/carom bench recovery
+	$(BIN)/carom bench recovery-strikes
 	$(BIN)/carom bench speed
 	$(BIN)/carom bench routes
 ifneq ($(strip $(DATA)),)

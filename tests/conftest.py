@@ -13,6 +13,7 @@ TESTS = Path(__file__).resolve().parent
 #: what `make quick` leaves out: files, folders or single tests that together take most of the suite's time
 SLOW = (
     "bench/test_recovery.py",
+    "bench/test_recovery_strikes.py",
     "compare/test_compare.py",
     "engines/mjx",
     "hybrid/test_hybrid_model.py",
@@ -30,6 +31,7 @@ SLOW = (
     "plan/test_plan_search.py",
     "reality/test_bullet.py",
     "reality/test_standin.py",
+    "recipes/test_recipe_identifying.py",
     "recipes/test_recipe_tosses.py",
     "recordings/test_recordings_shared.py",
     "scale/test_scale_run.py",

@@ -20,6 +20,7 @@ MODULES = {
     "planning": "planning",
     "planning-time": "planning_time",
     "recovery": "recovery",
+    "recovery-strikes": "recovery_strikes",
     "robot-hits": "robot_hits",
     "routes": "routes",
     "shipped-base": "shipped_base",

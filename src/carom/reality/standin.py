@@ -86,6 +86,11 @@ class StandIn:
         return footprint(outline, self._com, self._gyration, gradient=gradient, rise=rise)
 
     @property
+    def com_offset(self) -> Array:
+        """The true centre of mass from the declared one, in the block's frame [2] [m]. Only a stand-in can tell."""
+        return np.asarray(self._com - self._centroid)
+
+    @property
     def bodies(self) -> dict[str, Body]:
         """The bodies as the folders declare them."""
         return {
