@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
 from carom.learn.impact.members import Known, Members, Teacher, misfits, outcomes, plausible_members
 from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
-from carom.learn.impact.rigid import RigidTeacher
+from carom.learn.impact.rigid import EDGE, RigidTeacher
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
@@ -157,9 +157,19 @@ def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Po
     """Strikes as each teacher sees them, and as those see them who have none."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
-        said = outcomes(e.base, strikes.frames, e.members.values)
-        found[e.base.teacher] = points_of(said, e.members.weights, strikes.columns)
+        said, jumps = _uncertain(e, strikes.frames)
+        found[e.base.teacher] = points_of(said, jumps, e.members.weights, strikes.columns)
     return found
+
+
+def _uncertain(explanation: Explanation, frames: Frames) -> tuple[Array, Array | None]:
+    """What members say of strikes [M, N, 3], and how much it changes within the uncertainty of a flat face's angle."""
+    base, values = explanation.base, explanation.members.values
+    said = outcomes(base, frames, values)
+    if not (isinstance(base, RigidTeacher) and base.scene.striker.flat):
+        return said, None
+    above, below = (outcomes(base, replace(frames, angle=frames.angle + s * 1.5 * EDGE), values) for s in (1, -1))
+    return said, (above - below) / 2
 
 
 def _said(
@@ -233,16 +243,16 @@ def _left_out(
 ) -> tuple[Array, Array]:
     """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3]."""
     count = len(told.local)
-    said = {e.base.teacher: outcomes(e.base, told.frames, e.members.values) for e in explanations}
+    said = {e.base.teacher: _uncertain(e, told.frames) for e in explanations}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
     for left in np.array_split(order, min(count, FOLDS)):
         rest = np.setdiff1d(np.arange(count), left)
         points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
-            own = said[e.base.teacher]
+            own, jumps = said[e.base.teacher]
             misfit = misfits(own[:, left], told.local[left])
-            points[e.base.teacher] = points_of(own, e.members.without(misfit), told.columns)
+            points[e.base.teacher] = points_of(own, jumps, e.members.without(misfit), told.columns)
         asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):
             means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])

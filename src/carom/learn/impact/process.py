@@ -64,20 +64,26 @@ class Points:
     mean: Array  #: [N, 3] what the teacher says
     deviation: Array  #: [M, N, 3] how its members deviate from that, times the root of their weights
     columns: Array  #: [N, C] in units
+    scatter: Array  #: [N, 3, 3] covariance of single outcomes by what was not measured finely enough
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Points:
-        return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows])
+        return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows], self.scatter[rows])
 
 
-def points_of(said: Array, weights: Array, columns: Array) -> Points:
-    """Strikes as a teacher sees them whose members [M] say so [M, N, 3] and are weighed so."""
+def points_of(said: Array, jumps: Array | None, weights: Array, columns: Array) -> Points:
+    """Strikes as a teacher sees them whose members [M] say so [M, N, 3] and are weighed so.
+
+    `jumps` [M, N, 3]: by how much they say otherwise within the uncertainty of what was measured before contact.
+    """
     mean = np.einsum("m,mnc->nc", weights, said)
-    return Points(mean, np.sqrt(weights)[:, None, None] * (said - mean), columns)
+    scatter = np.zeros((len(columns), 3, 3)) if jumps is None else np.einsum("m,mnc,mnd->ncd", weights, jumps, jumps)
+    return Points(mean, np.sqrt(weights)[:, None, None] * (said - mean), columns, scatter)
 
 
 def without_teacher(columns: Array) -> Points:
     """Strikes of which nothing is said."""
-    return Points(np.zeros((len(columns), 3)), np.zeros((0, len(columns), 3)), columns)
+    count = len(columns)
+    return Points(np.zeros((count, 3)), np.zeros((0, count, 3)), columns, np.zeros((count, 3, 3)))
 
 
 def columns_of(scene: StrikeScene, frames: Frames, strikes: Strikes) -> Array:
@@ -122,14 +128,17 @@ def condition(process: Process, train: Points, local: Array, measured: Array, as
     `measured` [T, 3] is the variance of their measurement.
     """
     noise = (process.noise * NOISE) ** 2
-    lower = cholesky(covariance(process, train, train) + np.diag((noise + measured).ravel()), lower=True)
+    count = len(train.mean)
+    own = np.zeros((count, 3, count, 3))  # what each strike has of its own
+    own[np.arange(count), :, np.arange(count)] = train.scatter + (noise + measured)[:, :, None] * np.eye(3)
+    lower = cholesky(covariance(process, train, train) + own.reshape(3 * count, 3 * count), lower=True)
     cross = covariance(process, asked, train)
     correction = cross @ cho_solve((lower, True), (local - train.mean).ravel())
     explained = solve_triangular(lower, cross.T, lower=True).reshape(local.size, len(asked.mean), 3)
     gain = process.gain**2 + ((asked.columns * process.slopes) ** 2).sum(-1) + process.gain_smooth**2
     offset = process.offset**2 + ((asked.columns * process.offset_slopes) ** 2).sum(-1) + process.offset_smooth**2
     prior = gain[:, None, None] * np.einsum("nc,nd->ncd", asked.mean, asked.mean)
-    prior = prior + offset[:, None, None] * np.eye(3) + np.diag(noise)
+    prior = prior + offset[:, None, None] * np.eye(3) + np.diag(noise) + asked.scatter
     if process.members and len(asked.deviation):
         prior += process.members * np.einsum("mic,mid->icd", asked.deviation, asked.deviation)
     spread = prior - np.einsum("tic,tid->icd", explained, explained)

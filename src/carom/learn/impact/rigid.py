@@ -17,6 +17,8 @@ from carom.scenes.strike import StrikeScene
 from carom.state import Array
 
 EDGE = 0.004  #: [rad] sd of the angle of a flat face against the side: within it, either end may meet the target first
+#: One end of a flat face strikes first. The other one has some way to go, and arrives only if the striker goes on.
+FOLLOW = Parameter("follow_time", "s", 0.001, 0.1, 0.03, True, "how long a striker goes on after its first contact")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class RigidTeacher:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return self.scene.parameters(self.teacher)
+        return self.scene.parameters(self.teacher) + ((FOLLOW,) if self.scene.striker.flat else ())
 
     def outcome(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
         """Scaled outcomes in the contact frame [..., N, 3] of the declared centre of mass, for values [..., N, P]."""
@@ -42,6 +44,7 @@ class RigidTeacher:
         lever = np.stack([np.broadcast_to(c.double().numpy(), shape).ravel() for c in (lever_t, lever_n)], axis=-1)
         velocity = np.broadcast_to(frames.velocity, (*shape, 2)).reshape(-1, 2)
         pace = np.maximum(velocity[:, 1], 0.01) / SPEED_SCALE
+        heavy = column("striker_mass", self.scene.striker_mass)
         strike = partial(
             rigid_outcomes,
             self.scene,
@@ -49,13 +52,20 @@ class RigidTeacher:
             velocity,
             restitution=np.clip(column("restitution", 0.5) * pace ** -column("restitution_slope", 0.0), 0.0, 1.0),
             friction=column("striker_friction", 0.3),
-            striker_mass=column("striker_mass", self.scene.striker_mass),
+            striker_mass=heavy,
         )
-        if self.scene.striker.flat:
-            half = column("face_width", float(self.scene.striker.width or 0.0)) / 2
-            first = ndtr(np.broadcast_to(angle.double().numpy(), shape).ravel() / EDGE)[:, None]
-            change = first * strike(face=half) + (1 - first) * strike(face=-half)
-        else:
+        if not self.scene.striker.flat:
             change = strike()
+        else:
+            half = column("face_width", float(self.scene.striker.width or 0.0)) / 2
+            lean = np.broadcast_to(angle.double().numpy(), shape).ravel()
+            change = np.zeros((len(lever), 3))
+            for end in (1, -1):
+                one, both = strike(face=end * half, blows=1), strike(face=end * half)
+                other = one[:, 1] + one[:, 2] / self.scene.gyration_radius * (lever[:, 0] - end * half)
+                closing = velocity[:, 1] - self.scene.mass / heavy * one[:, 1] - other
+                reach = column(FOLLOW.name, FOLLOW.default) * np.maximum(closing, 0.0) / (2 * half)  # [rad]
+                first, alone = ndtr(end * lean / EDGE)[:, None], ndtr((end * lean - reach) / EDGE)[:, None]
+                change += alone * one + (first - alone) * both
         scaled = torch.from_numpy(change.reshape(*shape, 3) / frames.speed[:, None])
         return seen_from_declared(self.scene, frames, self.parameters, values, scaled)
