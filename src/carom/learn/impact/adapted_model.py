@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
@@ -17,7 +18,7 @@ from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
 from carom.learn.impact.members import Known, Members, Teacher, misfits, outcomes, plausible_members
 from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
-from carom.learn.impact.rigid import EDGE, RigidTeacher
+from carom.learn.impact.rigid import RigidTeacher
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
@@ -115,11 +116,11 @@ class AdaptedModel:
 
     @cached_property
     def _known(self) -> dict[str, Points]:
-        return _points(self.explanations, self._told)
+        return _points(self.explanations, self._told, typical=False)
 
     def _predict(self, strikes: Strikes, known: Mapping[str, Points]) -> Prediction:
         asked = _Seen(self.scene, strikes, self._told.centre)
-        own, every = _points(self.explanations, asked), np.arange(len(self.train))
+        own, every = _points(self.explanations, asked, typical=True), np.arange(len(self.train))
         said = [_said(h, self._told, known, every, own, asked.axes) for h in self.hypotheses]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
         weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
@@ -153,23 +154,24 @@ class _Told(_Seen):
         self.measured[~self.fits] = UNREAD
 
 
-def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Points]:
-    """Strikes as each teacher sees them, and as those see them who have none."""
+def _points(explanations: Sequence[Explanation], strikes: _Seen, *, typical: bool) -> dict[str, Points]:
+    """Strikes as each teacher sees them, and as those see them who have none; see `points_of` for `typical`."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
-        said, jumps = _uncertain(e, strikes.frames)
-        found[e.base.teacher] = points_of(said, jumps, e.members.weights, strikes.columns)
+        ways = _ways(e, strikes.frames)
+        found[e.base.teacher] = points_of(*ways, e.members.weights, strikes.columns, typical=typical)
     return found
 
 
-def _uncertain(explanation: Explanation, frames: Frames) -> tuple[Array, Array | None]:
-    """What members say of strikes [M, N, 3], and how much it changes within the uncertainty of a flat face's angle."""
+def _ways(explanation: Explanation, frames: Frames) -> tuple[Array, Array]:
+    """How strikes may come out as members say [W, M, N, 3], and the chance of each way [W, M, N]."""
     base, values = explanation.base, explanation.members.values
-    said = outcomes(base, frames, values)
-    if not (isinstance(base, RigidTeacher) and base.scene.striker.flat):
-        return said, None
-    above, below = (outcomes(base, replace(frames, angle=frames.angle + s * 1.5 * EDGE), values) for s in (1, -1))
-    return said, (above - below) / 2
+    if not isinstance(base, RigidTeacher):
+        said = outcomes(base, frames, values)[None]
+        return np.ones(said.shape[:-1]), said
+    spread = torch.as_tensor(values)[:, None, :].expand(-1, len(frames), -1)
+    chances, ways = base.ways(frames, spread)
+    return chances.numpy(), ways.numpy()
 
 
 def _said(
@@ -243,17 +245,18 @@ def _left_out(
 ) -> tuple[Array, Array]:
     """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3]."""
     count = len(told.local)
-    said = {e.base.teacher: _uncertain(e, told.frames) for e in explanations}
+    every = {e.base.teacher: _ways(e, told.frames) for e in explanations}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
     for left in np.array_split(order, min(count, FOLDS)):
         rest = np.setdiff1d(np.arange(count), left)
-        points = {ALONE: without_teacher(told.columns)}
+        points, asked = ({ALONE: without_teacher(told.columns[rows])} for rows in (slice(None), left))
         for e in explanations:
-            own, jumps = said[e.base.teacher]
-            misfit = misfits(own[:, left], told.local[left])
-            points[e.base.teacher] = points_of(own, jumps, e.members.without(misfit), told.columns)
-        asked = {teacher: seen[left] for teacher, seen in points.items()}
+            chances, ways = every[e.base.teacher]
+            own = chances[:, :, left], ways[:, :, left]
+            weights = e.members.without(misfits(np.einsum("wmn,wmnc->mnc", *own), told.local[left]))
+            points[e.base.teacher] = points_of(chances, ways, weights, told.columns, typical=False)
+            asked[e.base.teacher] = points_of(*own, weights, told.columns[left], typical=True)
         for i, hypothesis in enumerate(hypotheses):
             means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])
     return means, spreads + told.measured[:, :, None] * np.eye(3)

@@ -22,6 +22,7 @@ from carom.state import Array, Strikes
 #: logarithm of the speed, height of the striker [m], its pitch [rad]; and the change of each that may matter.
 UNITS = np.array([0.1, 0.1, 0.03, 0.05, 0.15, 0.01, 0.025])
 ANGLE, SPEED, PITCH = 2, 4, 6  #: columns that blows depend on most
+TURNS, NEAR = 12, 0.02  #: of Weiszfeld's iteration: rounds, and distance within which two outcomes are alike
 NOISE = np.array([1.18, 1.51, 0.56])  #: along the side, into it, spin: how they share the scatter of outcomes
 
 
@@ -70,14 +71,29 @@ class Points:
         return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows], self.scatter[rows])
 
 
-def points_of(said: Array, jumps: Array | None, weights: Array, columns: Array) -> Points:
-    """Strikes as a teacher sees them whose members [M] say so [M, N, 3] and are weighed so.
+def points_of(chances: Array, ways: Array, weights: Array, columns: Array, *, typical: bool) -> Points:
+    """Strikes as a teacher sees them whose members [M] say that they come out in some ways [W, M, N, 3].
 
-    `jumps` [M, N, 3]: by how much they say otherwise within the uncertainty of what was measured before contact.
+    Each way has its chance [W, M, N]. `typical`: in place of the mean, which may lie where no strike ever comes out,
+    take the point that is nearest to all ways.
     """
+    said = np.einsum("wmn,wmnc->mnc", chances, ways)
     mean = np.einsum("m,mnc->nc", weights, said)
-    scatter = np.zeros((len(columns), 3, 3)) if jumps is None else np.einsum("m,mnc,mnd->ncd", weights, jumps, jumps)
-    return Points(mean, np.sqrt(weights)[:, None, None] * (said - mean), columns, scatter)
+    apart = ways - said
+    scatter = np.einsum("m,wmn,wmnc,wmnd->ncd", weights, chances, apart, apart, optimize=True)
+    deviation = np.sqrt(weights)[:, None, None] * (said - mean)
+    if typical and len(ways) > 1:
+        mean = _nearest_to_all(weights[:, None] * chances, ways, mean)
+    return Points(mean, deviation, columns, scatter)
+
+
+def _nearest_to_all(weights: Array, ways: Array, start: Array) -> Array:
+    """The points [N, 3] with the least weighted sum of distances to `ways` [W, M, N, 3] (Weiszfeld's iteration)."""
+    point = start
+    for _ in range(TURNS):
+        pull = weights / np.maximum(np.linalg.norm(ways - point, axis=-1), NEAR)
+        point = np.einsum("wmn,wmnc->nc", pull, ways) / pull.sum(axis=(0, 1))[:, None]
+    return np.asarray(point)
 
 
 def without_teacher(columns: Array) -> Points:

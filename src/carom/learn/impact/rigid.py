@@ -34,6 +34,14 @@ class RigidTeacher:
 
     def outcome(self, frames: Frames, values: torch.Tensor) -> torch.Tensor:
         """Scaled outcomes in the contact frame [..., N, 3] of the declared centre of mass, for values [..., N, P]."""
+        chances, ways = self.ways(frames, values)
+        return (chances[..., None] * ways).sum(dim=0)
+
+    def ways(self, frames: Frames, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """How a strike may come out [W, ..., N, 3], as `outcome` has it, and with which chance each [W, ..., N].
+
+        A round striker has one way. Of a flat face either end may strike first, and the other one may follow.
+        """
         shape, index = values.shape[:-1], {p.name: i for i, p in enumerate(self.parameters)}
         lever_t, lever_n, angle = shifted(frames, self.parameters, values)
 
@@ -54,18 +62,17 @@ class RigidTeacher:
             friction=column("striker_friction", 0.3),
             striker_mass=heavy,
         )
-        if not self.scene.striker.flat:
-            change = strike()
-        else:
+        found = [(np.ones(len(lever)), strike())] if not self.scene.striker.flat else []
+        for end in (1, -1) if self.scene.striker.flat else ():
             half = column("face_width", float(self.scene.striker.width or 0.0)) / 2
-            lean = np.broadcast_to(angle.double().numpy(), shape).ravel()
-            change = np.zeros((len(lever), 3))
-            for end in (1, -1):
-                one, both = strike(face=end * half, blows=1), strike(face=end * half)
-                other = one[:, 1] + one[:, 2] / self.scene.gyration_radius * (lever[:, 0] - end * half)
-                closing = velocity[:, 1] - self.scene.mass / heavy * one[:, 1] - other
-                reach = column(FOLLOW.name, FOLLOW.default) * np.maximum(closing, 0.0) / (2 * half)  # [rad]
-                first, alone = ndtr(end * lean / EDGE)[:, None], ndtr((end * lean - reach) / EDGE)[:, None]
-                change += alone * one + (first - alone) * both
-        scaled = torch.from_numpy(change.reshape(*shape, 3) / frames.speed[:, None])
-        return seen_from_declared(self.scene, frames, self.parameters, values, scaled)
+            lean = end * np.broadcast_to(angle.double().numpy(), shape).ravel()
+            one, both = strike(face=end * half, blows=1), strike(face=end * half)
+            other = one[:, 1] + one[:, 2] / self.scene.gyration_radius * (lever[:, 0] - end * half)
+            closing = velocity[:, 1] - self.scene.mass / heavy * one[:, 1] - other  # of the other end
+            reach = column(FOLLOW.name, FOLLOW.default) * np.maximum(closing, 0.0) / (2 * half)  # [rad]
+            alone = ndtr((lean - reach) / EDGE)
+            found += [(alone, one), (ndtr(lean / EDGE) - alone, both)]
+        chances = torch.from_numpy(np.stack([chance for chance, _ in found]).reshape(-1, *shape))
+        scaled = np.stack([change for _, change in found]).reshape(-1, *shape, 3) / frames.speed[:, None]
+        seen = (seen_from_declared(self.scene, frames, self.parameters, values, way) for way in torch.from_numpy(scaled))
+        return chances, torch.stack(list(seen))
