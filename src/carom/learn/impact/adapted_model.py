@@ -17,7 +17,16 @@ from carom.engines.contact_frames import Frames, contact_frames, to_local, to_wo
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
 from carom.learn.impact.members import Known, Members, Teacher, misfits, outcomes, plausible_members
-from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
+from carom.learn.impact.process import (
+    LEAST,
+    Points,
+    approach_axes,
+    columns_of,
+    condition,
+    points_of,
+    told_by,
+    without_teacher,
+)
 from carom.learn.impact.rigid import RigidTeacher
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
@@ -116,11 +125,11 @@ class AdaptedModel:
 
     @cached_property
     def _known(self) -> dict[str, Points]:
-        return _points(self.explanations, self._told, typical=False)
+        return _points(self.explanations, self._told)
 
     def _predict(self, strikes: Strikes, known: Mapping[str, Points]) -> Prediction:
         asked = _Seen(self.scene, strikes, self._told.centre)
-        own, every = _points(self.explanations, asked, typical=True), np.arange(len(self.train))
+        own, every = _points(self.explanations, asked), np.arange(len(self.train))
         said = [_said(h, self._told, known, every, own, asked.axes) for h in self.hypotheses]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
         weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
@@ -154,12 +163,14 @@ class _Told(_Seen):
         self.measured[~self.fits] = UNREAD
 
 
-def _points(explanations: Sequence[Explanation], strikes: _Seen, *, typical: bool) -> dict[str, Points]:
-    """Strikes as each teacher sees them, and as those see them who have none; see `points_of` for `typical`."""
+def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Points]:
+    """Strikes as each teacher sees them, and as those see them who have none."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
-        ways = _ways(e, strikes.frames)
-        found[e.base.teacher] = points_of(*ways, e.members.weights, strikes.columns, typical=typical)
+        outcomes = strikes.local if isinstance(strikes, _Told) else None
+        found[e.base.teacher] = points_of(
+            *_ways(e, strikes.frames), e.members.weights, strikes.columns, outcomes=outcomes
+        )
     return found
 
 
@@ -228,10 +239,10 @@ def _weighed(
     odd: tuple[str, ...] = ()
     while True:
         told = _Told(scene, impacts, odd)
-        means, spreads = _left_out(hypotheses, explanations, told, seed)
+        means, spreads, chances = _left_out(hypotheses, explanations, told, seed)
         fits = told.fits
-        away = (told.local - means)[:, fits]
-        weights = weigh(hypotheses, np.array([log_density(d, s[fits]) for d, s in zip(away, spreads, strict=True)]))
+        densities = np.log(chances) + [log_density(told.local - m, s) for m, s in zip(means, spreads, strict=True)]
+        weights = weigh(hypotheses, densities[:, fits])
         mean, spread = combined(weights[:, None], means[:, fits], spreads[:, fits])
         off = told.local[fits] - mean
         square = np.einsum("ni,nij,nj->n", off, np.linalg.inv(spread), off)
@@ -242,24 +253,31 @@ def _weighed(
 
 def _left_out(
     hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: _Told, seed: int
-) -> tuple[Array, Array]:
-    """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3]."""
+) -> tuple[Array, Array, Array]:
+    """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3].
+
+    Where it may come out in several ways: in the way that it went, and the chance [H, N] of that way.
+    """
     count = len(told.local)
     every = {e.base.teacher: _ways(e, told.frames) for e in explanations}
+    likely = {teacher: np.ones(count) for teacher in (ALONE, *every)}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
     for left in np.array_split(order, min(count, FOLDS)):
         rest = np.setdiff1d(np.arange(count), left)
-        points, asked = ({ALONE: without_teacher(told.columns[rows])} for rows in (slice(None), left))
+        points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
             chances, ways = every[e.base.teacher]
-            own = chances[:, :, left], ways[:, :, left]
-            weights = e.members.without(misfits(np.einsum("wmn,wmnc->mnc", *own), told.local[left]))
-            points[e.base.teacher] = points_of(chances, ways, weights, told.columns, typical=False)
-            asked[e.base.teacher] = points_of(*own, weights, told.columns[left], typical=True)
+            said = np.einsum("wmn,wmnc->mnc", chances[:, :, left], ways[:, :, left])
+            weights = e.members.without(misfits(said, told.local[left]))
+            points[e.base.teacher] = points_of(chances, ways, weights, told.columns, outcomes=told.local)
+            taken = told_by(chances, ways, told.local)
+            likely[e.base.teacher][left] = np.einsum("m,wmn,wmn->n", weights, taken, chances + LEAST)[left]
+        asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):
             means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])
-    return means, spreads + told.measured[:, :, None] * np.eye(3)
+    chances = np.array([likely[h.teacher] for h in hypotheses])
+    return means, spreads + told.measured[:, :, None] * np.eye(3), chances
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:

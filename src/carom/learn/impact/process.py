@@ -22,7 +22,9 @@ from carom.state import Array, Strikes
 #: logarithm of the speed, height of the striker [m], its pitch [rad]; and the change of each that may matter.
 UNITS = np.array([0.1, 0.1, 0.03, 0.05, 0.15, 0.01, 0.025])
 ANGLE, SPEED, PITCH = 2, 4, 6  #: columns that blows depend on most
-TURNS, NEAR = 12, 0.02  #: of Weiszfeld's iteration: rounds, and distance within which two outcomes are alike
+ALIKE = 0.1  #: distance between outcomes, as a share of the approach speed, that tells two ways apart
+LEAST = 0.01  #: chance that no way falls short of
+TURNS, NEAR = 12, 0.02  #: of Weiszfeld's iteration: rounds, and the least distance that counts
 NOISE = np.array([1.18, 1.51, 0.56])  #: along the side, into it, spin: how they share the scatter of outcomes
 
 
@@ -71,20 +73,31 @@ class Points:
         return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows], self.scatter[rows])
 
 
-def points_of(chances: Array, ways: Array, weights: Array, columns: Array, *, typical: bool) -> Points:
+def points_of(
+    chances: Array, ways: Array, weights: Array, columns: Array, *, outcomes: Array | None = None
+) -> Points:
     """Strikes as a teacher sees them whose members [M] say that they come out in some ways [W, M, N, 3].
 
-    Each way has its chance [W, M, N]. `typical`: in place of the mean, which may lie where no strike ever comes out,
-    take the point that is nearest to all ways.
+    Each way has its chance [W, M, N]. Which way a recorded strike went is told by its outcome [N, 3]. For others the
+    mean may lie where no strike ever comes out: there the point counts that is nearest to all ways.
     """
+    if outcomes is not None:
+        chances = told_by(chances, ways, outcomes)
     said = np.einsum("wmn,wmnc->mnc", chances, ways)
     mean = np.einsum("m,mnc->nc", weights, said)
     apart = ways - said
     scatter = np.einsum("m,wmn,wmnc,wmnd->ncd", weights, chances, apart, apart, optimize=True)
     deviation = np.sqrt(weights)[:, None, None] * (said - mean)
-    if typical and len(ways) > 1:
+    if outcomes is None and len(ways) > 1:
         mean = _nearest_to_all(weights[:, None] * chances, ways, mean)
     return Points(mean, deviation, columns, scatter)
+
+
+def told_by(chances: Array, ways: Array, outcomes: Array) -> Array:
+    """Chances [W, M, N] of ways [W, M, N, 3] once the outcomes [N, 3] are known."""
+    log = -0.5 * ((ways - outcomes) ** 2).sum(axis=-1) / ALIKE**2
+    told = (chances + LEAST) * np.exp(log - log.max(axis=0))
+    return np.asarray(told / told.sum(axis=0))
 
 
 def _nearest_to_all(weights: Array, ways: Array, start: Array) -> Array:
