@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -145,7 +145,7 @@ class _Seen:
     """Strikes as the hypotheses see them."""
 
     def __init__(self, scene: StrikeScene, strikes: Strikes, centre: Array | None = None) -> None:
-        self.frames = contact_frames(scene, strikes)
+        self.flat, self.frames = scene.striker.flat, contact_frames(scene, strikes)
         columns = columns_of(scene, self.frames, strikes)
         self.centre = columns.mean(axis=0) if centre is None else centre
         self.columns, self.axes = columns - self.centre, approach_axes(self.frames)
@@ -196,7 +196,8 @@ def _said(
     """What a hypothesis says of strikes, given some rows of the recorded ones: mean [N, 3], covariance [N, 3, 3]."""
     teacher, alone = hypothesis.teacher, hypothesis.teacher == ALONE
     local = (told.ahead if alone else told.local)[rows]
-    mean, spread = condition(hypothesis.process, known[teacher][rows], local, told.measured[rows], asked[teacher])
+    process = hypothesis.process if told.flat else replace(hypothesis.process, lean=0.0)
+    mean, spread = condition(process, known[teacher][rows], local, told.measured[rows], asked[teacher])
     if not alone:
         return mean, spread
     return np.einsum("nji,nj->ni", axes, mean), np.einsum("nji,njk,nkl->nil", axes, spread, axes)

@@ -8,7 +8,7 @@ is which of a handful of such processes predicts strikes that were left out (`hy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from carom.state import Array, Strikes
 #: logarithm of the speed, height of the striker [m], its pitch [rad]; and the change of each that may matter.
 UNITS = np.array([0.1, 0.1, 0.03, 0.05, 0.15, 0.01, 0.025])
 ANGLE, SPEED, PITCH = 2, 4, 6  #: columns that blows depend on most
+FARTHEST = 3.0  #: units of pitch beyond which the expected gain hardly grows
 ALIKE = 0.1  #: distance between outcomes, as a share of the approach speed, that tells two ways apart
 LEAST = 0.01  #: chance that no way falls short of
 TURNS, NEAR = 12, 0.02  #: of Weiszfeld's iteration: rounds, and the least distance that counts
@@ -44,6 +45,7 @@ class Process:
     offset_angle: float = 0.0  #: per unit of the angle of the face
     offset_smooth: float = 0.0
     length: float = 2.0  #: units over which the smooth parts change
+    lean: float = 0.0  #: expected gain per unit of pitch, where a striker has a flat face
 
     @property
     def slopes(self) -> Array:
@@ -141,6 +143,12 @@ def _spreads(process: Process, a: Points, b: Points) -> tuple[Array, Array]:
     return np.asarray(gain), np.asarray(offset)
 
 
+def _leaning(process: Process, points: Points) -> Points:
+    """The same strikes with the gain that is expected of the striker's pitch; it ends where an edge alone strikes."""
+    gain = process.lean * FARTHEST * np.tanh(points.columns[:, PITCH] / FARTHEST)
+    return replace(points, mean=points.mean * (1 + gain[:, None]))
+
+
 def covariance(process: Process, a: Points, b: Points) -> Array:
     """Covariance [3N, 3M] between the outcomes of two sets of strikes."""
     n, m = len(a.mean), len(b.mean)
@@ -156,6 +164,7 @@ def condition(process: Process, train: Points, local: Array, measured: Array, as
 
     `measured` [T, 3] is the variance of their measurement.
     """
+    train, asked = _leaning(process, train), _leaning(process, asked)
     noise = (process.noise * NOISE) ** 2
     count = len(train.mean)
     own = np.zeros((count, 3, count, 3))  # what each strike has of its own
