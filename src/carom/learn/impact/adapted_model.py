@@ -167,10 +167,10 @@ def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Po
     """Strikes as each teacher sees them, and as those see them who have none."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
-        outcomes = strikes.local if isinstance(strikes, _Told) else None
-        found[e.base.teacher] = points_of(
-            *_ways(e, strikes.frames), e.members.weights, strikes.columns, outcomes=outcomes
-        )
+        chances, ways = _ways(e, strikes.frames)
+        if recorded := isinstance(strikes, _Told):
+            chances = told_by(chances, ways, strikes.local)
+        found[e.base.teacher] = points_of(chances, ways, e.members.weights, strikes.columns, recorded=recorded)
     return found
 
 
@@ -261,6 +261,7 @@ def _left_out(
     """
     count = len(told.local)
     every = {e.base.teacher: _ways(e, told.frames) for e in explanations}
+    went = {teacher: told_by(*ways, told.local) for teacher, ways in every.items()}
     likely = {teacher: np.ones(count) for teacher in (ALONE, *every)}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
@@ -268,12 +269,11 @@ def _left_out(
         rest = np.setdiff1d(np.arange(count), left)
         points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
-            chances, ways = every[e.base.teacher]
+            (chances, ways), way = every[e.base.teacher], went[e.base.teacher]
             said = np.einsum("wmn,wmnc->mnc", chances[:, :, left], ways[:, :, left])
             weights = e.members.without(misfits(said, told.local[left]))
-            points[e.base.teacher] = points_of(chances, ways, weights, told.columns, outcomes=told.local)
-            taken = told_by(chances, ways, told.local)
-            likely[e.base.teacher][left] = np.einsum("m,wmn,wmn->n", weights, taken, chances + LEAST)[left]
+            points[e.base.teacher] = points_of(way, ways, weights, told.columns, recorded=True)
+            likely[e.base.teacher][left] = np.einsum("m,wmn,wmn->n", weights, way, chances + LEAST)[left]
         asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):
             means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])

@@ -75,22 +75,18 @@ class Points:
         return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows], self.scatter[rows])
 
 
-def points_of(
-    chances: Array, ways: Array, weights: Array, columns: Array, *, outcomes: Array | None = None
-) -> Points:
+def points_of(chances: Array, ways: Array, weights: Array, columns: Array, *, recorded: bool) -> Points:
     """Strikes as a teacher sees them whose members [M] say that they come out in some ways [W, M, N, 3].
 
-    Each way has its chance [W, M, N]. Which way a recorded strike went is told by its outcome [N, 3]. For others the
-    mean may lie where no strike ever comes out: there the point counts that is nearest to all ways.
+    Each way has its chance [W, M, N]; that of strikes which were `recorded` is told by their outcomes (`told_by`). For
+    others the mean may lie where no strike ever comes out: there the point counts that is nearest to all ways.
     """
-    if outcomes is not None:
-        chances = told_by(chances, ways, outcomes)
     said = np.einsum("wmn,wmnc->mnc", chances, ways)
     mean = np.einsum("m,mnc->nc", weights, said)
     apart = ways - said
     scatter = np.einsum("m,wmn,wmnc,wmnd->ncd", weights, chances, apart, apart, optimize=True)
     deviation = np.sqrt(weights)[:, None, None] * (said - mean)
-    if outcomes is None and len(ways) > 1:
+    if not recorded and len(ways) > 1:
         mean = _nearest_to_all(weights[:, None] * chances, ways, mean)
     return Points(mean, deviation, columns, scatter)
 

@@ -65,14 +65,14 @@ class RigidTeacher:
         found = [(np.ones(len(lever)), strike())] if not self.scene.striker.flat else []
         for end in (1, -1) if self.scene.striker.flat else ():
             half = column("face_width", float(self.scene.striker.width or 0.0)) / 2
-            lean = end * np.broadcast_to(angle.double().numpy(), shape).ravel()
+            turn = end * np.broadcast_to(angle.double().numpy(), shape).ravel()
             one, both = strike(face=end * half, blows=1), strike(face=end * half)
             other = one[:, 1] + one[:, 2] / self.scene.gyration_radius * (lever[:, 0] - end * half)
             closing = velocity[:, 1] - self.scene.mass / heavy * one[:, 1] - other  # of the other end
             reach = column(FOLLOW.name, FOLLOW.default) * np.maximum(closing, 0.0) / (2 * half)  # [rad]
-            alone = ndtr((lean - reach) / EDGE)
-            found += [(alone, one), (ndtr(lean / EDGE) - alone, both)]
+            alone = ndtr((turn - reach) / EDGE)
+            found += [(alone, one), (ndtr(turn / EDGE) - alone, both)]
         chances = torch.from_numpy(np.stack([chance for chance, _ in found]).reshape(-1, *shape))
         scaled = np.stack([change for _, change in found]).reshape(-1, *shape, 3) / frames.speed[:, None]
-        seen = (seen_from_declared(self.scene, frames, self.parameters, values, way) for way in torch.from_numpy(scaled))
-        return chances, torch.stack(list(seen))
+        seen = partial(seen_from_declared, self.scene, frames, self.parameters, values)
+        return chances, torch.stack([seen(way) for way in torch.from_numpy(scaled)])
