@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
-from carom.learn.impact.members import Known, Members, Teacher, misfits, outcomes, plausible_members
+from carom.learn.impact.members import Known, Members, Teacher, misfits, plausible_members
 from carom.learn.impact.process import (
     LEAST,
     Points,
@@ -27,7 +26,7 @@ from carom.learn.impact.process import (
     told_by,
     without_teacher,
 )
-from carom.learn.impact.rigid import RigidTeacher
+from carom.learn.impact.rigid import RigidTeacher, ways_of
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
@@ -167,22 +166,11 @@ def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Po
     """Strikes as each teacher sees them, and as those see them who have none."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
-        chances, ways = _ways(e, strikes.frames)
+        chances, ways = ways_of(e.base, strikes.frames, e.members.values)
         if recorded := isinstance(strikes, _Told):
             chances = told_by(chances, ways, strikes.local)
         found[e.base.teacher] = points_of(chances, ways, e.members.weights, strikes.columns, recorded=recorded)
     return found
-
-
-def _ways(explanation: Explanation, frames: Frames) -> tuple[Array, Array]:
-    """How strikes may come out as members say [W, M, N, 3], and the chance of each way [W, M, N]."""
-    base, values = explanation.base, explanation.members.values
-    if not isinstance(base, RigidTeacher):
-        said = outcomes(base, frames, values)[None]
-        return np.ones(said.shape[:-1]), said
-    spread = torch.as_tensor(values)[:, None, :].expand(-1, len(frames), -1)
-    chances, ways = base.ways(frames, spread)
-    return chances.numpy(), ways.numpy()
 
 
 def _said(
@@ -260,7 +248,7 @@ def _left_out(
     Where it may come out in several ways: in the way that it went, and the chance [H, N] of that way.
     """
     count = len(told.local)
-    every = {e.base.teacher: _ways(e, told.frames) for e in explanations}
+    every = {e.base.teacher: ways_of(e.base, told.frames, e.members.values) for e in explanations}
     went = {teacher: told_by(*ways, told.local) for teacher, ways in every.items()}
     likely = {teacher: np.ones(count) for teacher in (ALONE, *every)}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from carom.engines.contact_frames import SPEED_SCALE, Frames, shifted
 from carom.engines.rigid import rigid_outcomes
 from carom.learn.impact.features import seen_from_declared
+from carom.learn.impact.members import Teacher, outcomes
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array
@@ -76,3 +77,15 @@ class RigidTeacher:
         scaled = np.stack([change for _, change in found]).reshape(-1, *shape, 3) / frames.speed[:, None]
         seen = partial(seen_from_declared, self.scene, frames, self.parameters, values)
         return chances, torch.stack([seen(way) for way in torch.from_numpy(scaled)])
+
+
+def ways_of(teacher: Teacher, frames: Frames, values: Array) -> tuple[Array, Array]:
+    """Chances [W, M, N] of the ways [W, M, N, 3] in which strikes may come out, for each member's parameters [M, P].
+
+    Only the rigid impact knows several. Networks have learned the mean.
+    """
+    if not isinstance(teacher, RigidTeacher):
+        said = outcomes(teacher, frames, values)[None]
+        return np.ones(said.shape[:-1]), said
+    chances, ways = teacher.ways(frames, torch.as_tensor(values)[:, None, :].expand(-1, len(frames), -1))
+    return chances.numpy(), ways.numpy()
