@@ -31,17 +31,18 @@ def rigid_outcomes(
     friction: ArrayLike,
     striker_mass: ArrayLike | None = None,
     face: ArrayLike | None = None,
+    blows: int = BLOWS,
 ) -> Array:
     """Change of the target's velocity (t, n, k*spin) [N, 3] [m/s] for contacts at `lever` [N, 2] from its mass centre.
 
     `velocity` [N, 2] is the striker's against the target along t and n [m/s]. `face` [N] [m] leads along t from the
     middle of a flat face to the end that meets the target first. A blow of one end makes the target turn towards the
-    other, so both may strike, in turn.
+    other, so both may strike, in turn, `blows` times at most.
     """
     k, m = scene.gyration_radius, scene.mass
     heavy = np.asarray(scene.striker_mass if striker_mass is None else striker_mass, dtype=np.float64)
     change, striker = np.zeros((len(lever), 3)), np.array(velocity, dtype=np.float64)
-    for blow in range(1 if face is None else BLOWS):
+    for blow in range(1 if face is None else blows):
         arm = lever if face is None else lever + np.stack([(-1) ** blow * np.asarray(face), 0 * lever[:, 1]], axis=-1)
         spin = change[:, 2] / k
         at_contact = change[:, :2] + np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)

@@ -20,7 +20,7 @@ from carom.learn.impact.rigid import RigidTeacher
 from carom.state import Array, Impacts, Strikes
 
 CORRECTION = "correction.safetensors"
-KIND = "weighed"  #: of correction that this version makes by default
+KIND = "weighed ways"  #: of correction that this version makes by default
 _STRIKES = ("target_pose", "target_velocity", "striker_pose", "striker_velocity", "posture")
 
 

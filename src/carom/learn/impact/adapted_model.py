@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -16,9 +16,18 @@ from carom.core.progress import Steps
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
-from carom.learn.impact.members import Known, Members, Teacher, misfits, outcomes, plausible_members
-from carom.learn.impact.process import Points, approach_axes, columns_of, condition, points_of, without_teacher
-from carom.learn.impact.rigid import RigidTeacher
+from carom.learn.impact.members import Known, Members, Teacher, misfits, plausible_members
+from carom.learn.impact.process import (
+    LEAST,
+    Points,
+    approach_axes,
+    columns_of,
+    condition,
+    points_of,
+    told_by,
+    without_teacher,
+)
+from carom.learn.impact.rigid import RigidTeacher, ways_of
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
@@ -148,7 +157,7 @@ class _Seen:
     """Strikes as the hypotheses see them."""
 
     def __init__(self, scene: StrikeScene, strikes: Strikes, centre: Array | None = None) -> None:
-        self.frames = contact_frames(scene, strikes)
+        self.flat, self.frames = scene.striker.flat, contact_frames(scene, strikes)
         columns = columns_of(scene, self.frames, strikes)
         self.centre = columns.mean(axis=0) if centre is None else centre
         self.columns, self.axes = columns - self.centre, approach_axes(self.frames)
@@ -170,8 +179,10 @@ def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Po
     """Strikes as each teacher sees them, and as those see them who have none."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
-        said = outcomes(e.base, strikes.frames, e.members.values)
-        found[e.base.teacher] = points_of(said, e.members.weights, strikes.columns)
+        chances, ways = ways_of(e.base, strikes.frames, e.members.values)
+        if recorded := isinstance(strikes, _Told):
+            chances = told_by(chances, ways, strikes.local)
+        found[e.base.teacher] = points_of(chances, ways, e.members.weights, strikes.columns, recorded=recorded)
     return found
 
 
@@ -186,7 +197,8 @@ def _said(
     """What a hypothesis says of strikes, given some rows of the recorded ones: mean [N, 3], covariance [N, 3, 3]."""
     teacher, alone = hypothesis.teacher, hypothesis.teacher == ALONE
     local = (told.ahead if alone else told.local)[rows]
-    mean, spread = condition(hypothesis.process, known[teacher][rows], local, told.measured[rows], asked[teacher])
+    process = hypothesis.process if told.flat else replace(hypothesis.process, lean=0.0)
+    mean, spread = condition(process, known[teacher][rows], local, told.measured[rows], asked[teacher])
     if not alone:
         return mean, spread
     return np.einsum("nji,nj->ni", axes, mean), np.einsum("nji,njk,nkl->nil", axes, spread, axes)
@@ -240,10 +252,10 @@ def _weighed(
     odd: tuple[str, ...] = ()
     while True:
         told = _Told(scene, impacts, odd)
-        means, spreads = _left_out(hypotheses, explanations, told, seed)
+        means, spreads, chances = _left_out(hypotheses, explanations, told, seed)
         fits = told.fits
-        away = (told.local - means)[:, fits]
-        weights = weigh(hypotheses, np.array([log_density(d, s[fits]) for d, s in zip(away, spreads, strict=True)]))
+        densities = np.log(chances) + [log_density(told.local - m, s) for m, s in zip(means, spreads, strict=True)]
+        weights = weigh(hypotheses, densities[:, fits])
         mean, spread = combined(weights[:, None], means[:, fits], spreads[:, fits])
         off = told.local[fits] - mean
         square = np.einsum("ni,nij,nj->n", off, np.linalg.inv(spread), off)
@@ -254,23 +266,31 @@ def _weighed(
 
 def _left_out(
     hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: _Told, seed: int
-) -> tuple[Array, Array]:
-    """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3]."""
+) -> tuple[Array, Array, Array]:
+    """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3].
+
+    Where it may come out in several ways: in the way that it went, and the chance [H, N] of that way.
+    """
     count = len(told.local)
-    said = {e.base.teacher: outcomes(e.base, told.frames, e.members.values) for e in explanations}
+    every = {e.base.teacher: ways_of(e.base, told.frames, e.members.values) for e in explanations}
+    went = {teacher: told_by(*ways, told.local) for teacher, ways in every.items()}
+    likely = {teacher: np.ones(count) for teacher in (ALONE, *every)}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
     for left in np.array_split(order, min(count, FOLDS)):
         rest = np.setdiff1d(np.arange(count), left)
         points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
-            own = said[e.base.teacher]
-            misfit = misfits(own[:, left], told.local[left])
-            points[e.base.teacher] = points_of(own, e.members.without(misfit), told.columns)
+            (chances, ways), way = every[e.base.teacher], went[e.base.teacher]
+            said = np.einsum("wmn,wmnc->mnc", chances[:, :, left], ways[:, :, left])
+            weights = e.members.without(misfits(said, told.local[left]))
+            points[e.base.teacher] = points_of(way, ways, weights, told.columns, recorded=True)
+            likely[e.base.teacher][left] = np.einsum("m,wmn,wmn->n", weights, way, chances + LEAST)[left]
         asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):
             means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])
-    return means, spreads + told.measured[:, :, None] * np.eye(3)
+    chances = np.array([likely[h.teacher] for h in hypotheses])
+    return means, spreads + told.measured[:, :, None] * np.eye(3), chances
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:

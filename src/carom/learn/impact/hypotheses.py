@@ -19,8 +19,9 @@ from carom.learn.impact.process import Process
 from carom.state import Array
 
 #: Fixed for all recordings. Gains of a few per cent, more with speed and with pitch: a face that leans meets its
-#: target higher or lower, which planar teachers do not know. Offsets go with the angle of a flat face, which decides
-#: which of its edges meets the target first.
+#: target higher or lower, which planar teachers do not know. Nose up, its lower edge strikes. The target is kicked back
+#: on its near edge and falls forward again, so that it is seen to go faster (`lean`). Offsets go with the angle of a
+#: flat face, which decides which of its ends meets the target first.
 SMOOTHLY = Process(
     0.02,
     members=2.0,
@@ -33,6 +34,7 @@ SMOOTHLY = Process(
     offset_linear=0.012,
     offset_angle=0.03,
     offset_smooth=0.032,
+    lean=0.07,
 )
 CORRECTIONS = {
     "as it is": Process(0.03),

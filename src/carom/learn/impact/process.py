@@ -8,7 +8,7 @@ is which of a handful of such processes predicts strikes that were left out (`hy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from carom.state import Array, Strikes
 #: logarithm of the speed, height of the striker [m], its pitch [rad]; and the change of each that may matter.
 UNITS = np.array([0.1, 0.1, 0.03, 0.05, 0.15, 0.01, 0.025])
 ANGLE, SPEED, PITCH = 2, 4, 6  #: columns that blows depend on most
+FARTHEST = 3.0  #: units of pitch beyond which the expected gain hardly grows
+ALIKE = 0.1  #: distance between outcomes, as a share of the approach speed, that tells two ways apart
+LEAST = 0.01  #: chance that no way falls short of
+TURNS, NEAR = 12, 0.02  #: of Weiszfeld's iteration: rounds, and the least distance that counts
 NOISE = np.array([1.18, 1.51, 0.56])  #: along the side, into it, spin: how they share the scatter of outcomes
 
 
@@ -41,6 +45,7 @@ class Process:
     offset_angle: float = 0.0  #: per unit of the angle of the face
     offset_smooth: float = 0.0
     length: float = 2.0  #: units over which the smooth parts change
+    lean: float = 0.0  #: expected gain per unit of pitch, where a striker has a flat face
 
     @property
     def slopes(self) -> Array:
@@ -64,20 +69,48 @@ class Points:
     mean: Array  #: [N, 3] what the teacher says
     deviation: Array  #: [M, N, 3] how its members deviate from that, times the root of their weights
     columns: Array  #: [N, C] in units
+    scatter: Array  #: [N, 3, 3] covariance of single outcomes by what was not measured finely enough
 
     def __getitem__(self, rows: NDArray[np.int64]) -> Points:
-        return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows])
+        return Points(self.mean[rows], self.deviation[:, rows], self.columns[rows], self.scatter[rows])
 
 
-def points_of(said: Array, weights: Array, columns: Array) -> Points:
-    """Strikes as a teacher sees them whose members [M] say so [M, N, 3] and are weighed so."""
+def points_of(chances: Array, ways: Array, weights: Array, columns: Array, *, recorded: bool) -> Points:
+    """Strikes as a teacher sees them whose members [M] say that they come out in some ways [W, M, N, 3].
+
+    Each way has its chance [W, M, N]; that of strikes which were `recorded` is told by their outcomes (`told_by`). For
+    others the mean may lie where no strike ever comes out: there the point counts that is nearest to all ways.
+    """
+    said = np.einsum("wmn,wmnc->mnc", chances, ways)
     mean = np.einsum("m,mnc->nc", weights, said)
-    return Points(mean, np.sqrt(weights)[:, None, None] * (said - mean), columns)
+    apart = ways - said
+    scatter = np.einsum("m,wmn,wmnc,wmnd->ncd", weights, chances, apart, apart, optimize=True)
+    deviation = np.sqrt(weights)[:, None, None] * (said - mean)
+    if not recorded and len(ways) > 1:
+        mean = _nearest_to_all(weights[:, None] * chances, ways, mean)
+    return Points(mean, deviation, columns, scatter)
+
+
+def told_by(chances: Array, ways: Array, outcomes: Array) -> Array:
+    """Chances [W, M, N] of ways [W, M, N, 3] once the outcomes [N, 3] are known."""
+    log = -0.5 * ((ways - outcomes) ** 2).sum(axis=-1) / ALIKE**2
+    told = (chances + LEAST) * np.exp(log - log.max(axis=0))
+    return np.asarray(told / told.sum(axis=0))
+
+
+def _nearest_to_all(weights: Array, ways: Array, start: Array) -> Array:
+    """The points [N, 3] with the least weighted sum of distances to `ways` [W, M, N, 3] (Weiszfeld's iteration)."""
+    point = start
+    for _ in range(TURNS):
+        pull = weights / np.maximum(np.linalg.norm(ways - point, axis=-1), NEAR)
+        point = np.einsum("wmn,wmnc->nc", pull, ways) / pull.sum(axis=(0, 1))[:, None]
+    return np.asarray(point)
 
 
 def without_teacher(columns: Array) -> Points:
     """Strikes of which nothing is said."""
-    return Points(np.zeros((len(columns), 3)), np.zeros((0, len(columns), 3)), columns)
+    count = len(columns)
+    return Points(np.zeros((count, 3)), np.zeros((0, count, 3)), columns, np.zeros((count, 3, 3)))
 
 
 def columns_of(scene: StrikeScene, frames: Frames, strikes: Strikes) -> Array:
@@ -106,6 +139,12 @@ def _spreads(process: Process, a: Points, b: Points) -> tuple[Array, Array]:
     return np.asarray(gain), np.asarray(offset)
 
 
+def _leaning(process: Process, points: Points) -> Points:
+    """The same strikes with the gain that is expected of the striker's pitch; it ends where an edge alone strikes."""
+    gain = process.lean * FARTHEST * np.tanh(points.columns[:, PITCH] / FARTHEST)
+    return replace(points, mean=points.mean * (1 + gain[:, None]))
+
+
 def covariance(process: Process, a: Points, b: Points) -> Array:
     """Covariance [3N, 3M] between the outcomes of two sets of strikes."""
     n, m = len(a.mean), len(b.mean)
@@ -121,15 +160,19 @@ def condition(process: Process, train: Points, local: Array, measured: Array, as
 
     `measured` [T, 3] is the variance of their measurement.
     """
+    train, asked = _leaning(process, train), _leaning(process, asked)
     noise = (process.noise * NOISE) ** 2
-    lower = cholesky(covariance(process, train, train) + np.diag((noise + measured).ravel()), lower=True)
+    count = len(train.mean)
+    own = np.zeros((count, 3, count, 3))  # what each strike has of its own
+    own[np.arange(count), :, np.arange(count)] = train.scatter + (noise + measured)[:, :, None] * np.eye(3)
+    lower = cholesky(covariance(process, train, train) + own.reshape(3 * count, 3 * count), lower=True)
     cross = covariance(process, asked, train)
     correction = cross @ cho_solve((lower, True), (local - train.mean).ravel())
     explained = solve_triangular(lower, cross.T, lower=True).reshape(local.size, len(asked.mean), 3)
     gain = process.gain**2 + ((asked.columns * process.slopes) ** 2).sum(-1) + process.gain_smooth**2
     offset = process.offset**2 + ((asked.columns * process.offset_slopes) ** 2).sum(-1) + process.offset_smooth**2
     prior = gain[:, None, None] * np.einsum("nc,nd->ncd", asked.mean, asked.mean)
-    prior = prior + offset[:, None, None] * np.eye(3) + np.diag(noise)
+    prior = prior + offset[:, None, None] * np.eye(3) + np.diag(noise) + asked.scatter
     if process.members and len(asked.deviation):
         prior += process.members * np.einsum("mic,mid->icd", asked.deviation, asked.deviation)
     spread = prior - np.einsum("tic,tid->icd", explained, explained)
