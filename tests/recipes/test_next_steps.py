@@ -110,10 +110,11 @@ def test_a_poor_model_is_not_planned_with_before_its_recordings_are_checked() ->
 
 def test_a_plan_goes_on_to_the_robot() -> None:
     found = plan([0.5, 0.3, 0.2], [0.5, 0.3, 0.2])
-    model, asked = Path("models/lab"), _asked(SearchOptions(method="gradient", robust=True), (0.1, 0.0, 0.0))
+    model, asked = Path("models/lab"), _asked(SearchOptions(method="gradient", robust=True), (0.1, 0.0, 0.0), 7)
     first, *_ = commands(next_steps.after_planning(found, model, (), asked))
     assert first == [
         *("carom", "plan", "models/lab", "--from", "0.1", "0.0", "0.0", "--method", "gradient", "--robust"),
+        *("--seed", "7"),
         *("--target", "0.5000", "0.3000", "0.200", "--export", "out/strike"),
     ]
     done = next_steps.after_planning(found, model, (Path("robot/strike.csv"),), ())

@@ -458,8 +458,8 @@ KINDS = {
     ),
     "impossible inertia": (
         every(lambda t: bodies(t, inertia=(0.001, 0.001, 0.003))),
-        ["inertia"],
-        "principal moments are 0.001, 0.001, 0.003 kg m^2, and none may exceed the sum of the other two",
+        ["bad-mass"],
+        "inertia [0.001, 0.001, 0.003] [kg m^2] is impossible: no solid has one moment that is larger than the other two",
     ),
     "inertia in another unit": (
         every(lambda t: bodies(t, inertia=(2.0, 2.0, 3.0))),

@@ -9,7 +9,7 @@ import typer
 
 from carom import recipes
 from carom.cli.console import run
-from carom.cli.options import Json, Seed, Threads, new_folder, positive, rising
+from carom.cli.options import Json, Seed, Threads, new_folder, rising
 
 
 def scale(
@@ -29,24 +29,12 @@ def scale(
     bodies: Annotated[
         tuple[int, int] | None, typer.Option(callback=rising, help="fewest and most: cubes that stand, meshes")
     ] = None,
-    size: Annotated[
-        tuple[float, float] | None, typer.Option(callback=rising, help="factors of all lengths; default 0.7 1.4")
-    ] = None,
-    aspect: Annotated[
-        float | None, typer.Option(min=1.0, max=100.0, help="factor of each length, up or down; default 1.25")
-    ] = None,
-    mass: Annotated[
-        tuple[float, float] | None, typer.Option(callback=rising, help="factors of the density; default 0.5 2")
-    ] = None,
-    density: Annotated[
-        float | None, typer.Option(max=1e5, callback=positive, help="of meshes [kg/m^3]; default 370")
-    ] = None,
-    rate: Annotated[
-        float | None, typer.Option(min=1.0, max=10_000.0, help="samples per second; the recordings', else 100")
-    ] = None,
-    duration: Annotated[
-        float | None, typer.Option(max=60.0, callback=positive, help="seconds; the recordings', else 1 (toss) or 1.5")
-    ] = None,
+    size: Annotated[tuple[float, float] | None, typer.Option(help="factors of all lengths; default 0.7 1.4")] = None,
+    aspect: Annotated[float | None, typer.Option(help="factor of each length, up or down; default 1.25")] = None,
+    mass: Annotated[tuple[float, float] | None, typer.Option(help="factors of the density; default 0.5 2")] = None,
+    density: Annotated[float | None, typer.Option(help="of meshes [kg/m^3]; default 370")] = None,
+    rate: Annotated[float | None, typer.Option(help="samples per second; the recordings', else 100")] = None,
+    duration: Annotated[float | None, typer.Option(help="seconds; the recordings', else 1 (toss) or 1.5")] = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,

@@ -141,7 +141,7 @@ def train(
     route: Annotated[
         str | None, typer.Option(callback=_route, help="of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)")
     ] = None,
-    length: Annotated[float, typer.Option(callback=positive, help="of a segment [m]")] = 0.3,
+    length: Annotated[float, typer.Option(help="of a segment [m]")] = 0.3,
     model: Annotated[Path | None, typer.Option(help="corrected model folder, from `carom adapt`")] = None,
     simulator: Annotated[
         str, typer.Option(callback=one_of("simulator", _engines), help="hybrid, hybrid-mujoco, mujoco, or mjx")

@@ -20,10 +20,12 @@ def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> str:
     return write_payload(path, save({name: tensor.contiguous() for name, tensor in tensors.items()}))
 
 
-def load_tensors(path: Path, files: Mapping[str, str], *, finite: bool = True) -> dict[str, torch.Tensor]:
+def load_tensors(
+    path: Path, files: Mapping[str, str], *, finite: bool = True, half: bool = False
+) -> dict[str, torch.Tensor]:
     """Tensors of a safetensors file; raises if it is missing, damaged or not the one that the header's `files` list.
 
-    `finite`: raises also if a number is not.
+    `finite`: raises also if a number is not. `half`: numbers of 16 bits are fine too.
     """
     import torch
     from safetensors import SafetensorError
@@ -35,7 +37,8 @@ def load_tensors(path: Path, files: Mapping[str, str], *, finite: bool = True) -
     except (SafetensorError, ValueError, LookupError, TypeError, RuntimeError, MemoryError) as error:
         raise ModelError(f"{path} is damaged: {' '.join(str(error).split()):.200}") from error
     for name, tensor in tensors.items():
-        if tensor.dtype not in (torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool):
+        kinds = (torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool)
+        if tensor.dtype not in (*kinds, *((torch.float16,) if half else ())):
             kind = str(tensor.dtype).removeprefix("torch.")
             raise ModelError(f"{path}: '{short(name)}': expected numbers of 32 or 64 bits, got {kind}")
         if finite and not bool(tensor.double().isfinite().all()):

@@ -123,7 +123,7 @@ def load_any(folder: Path) -> Mapping[tuple[str, bool], AnyBase]:
     path, again = folder / NETWORKS, "install Carom again"
     missing = f"{folder / HEADER} is missing: {again}"
     header = read_header(folder / HEADER, AnyHeader, FORMAT, missing=missing, again=MAKER, units=UNITS)
-    tensors = load_tensors(path, header["files"])
+    tensors = load_tensors(path, header["files"], half=True)
     try:
         preset = Preset(**header["preset"])
         ranges = Ranges.of(header["ranges"], folder / HEADER)
