@@ -62,6 +62,10 @@ TWO = FreeScene(
     ),
 )
 
+CUBES = FreeScene(
+    "cubes", tuple(Body(name, "target", Shape("box", size=(0.1, 0.1, 0.1)), mass=0.3) for name in ("one", "two"))
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -112,6 +116,18 @@ def brax() -> Engine:
     return BraxEngine(toss_scene(), ("friction",), pipeline="spring", step=0.001)
 
 
+@cache
+def graph() -> Engine:
+    import torch
+
+    from carom.learn.graph import GraphEngine, GraphModel, ImpulseNetwork
+
+    torch.manual_seed(0)
+    contact = {"friction": 0.3, "face_friction": 0.3, "stiffness": 20_000.0, "damping": 200.0}
+    untrained = GraphModel(ImpulseNetwork(), 0.01, contact, {})
+    return GraphEngine(untrained, CUBES, ("friction", "mass_scale"), dtype=torch.float64)
+
+
 CASES = {
     "mujoco: free bodies": Case(
         cache(lambda: MujocoEngine(TWO, ("friction", "mass_scale"), step=0.001, threads=2)),
@@ -132,6 +148,7 @@ CASES = {
     "hybrid: slider": Case(lambda: engine("hybrid"), striking, 3, exact=False),
     "hybrid: mujoco": Case(lambda: engine("hybrid-mujoco"), striking, 3),
     "mjx: strikes": Case(mjx, striking, 3),
+    "graph": Case(graph, lambda count: flying(CUBES, count), 0, parameter="friction"),
     "brax": Case(brax, lambda count: flying(toss_scene(), count), 0, parameter="friction"),
 }
 SLOW = ("mjx: strikes", "brax")  #: they compile for long

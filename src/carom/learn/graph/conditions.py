@@ -1,0 +1,50 @@
+"""What the network is told of a contact's parameters: friction as it is, stiffness and damping over the time step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from carom.scenes.parameters import FREE
+from carom.state import Array
+
+CONDITIONS = ("friction", "face_friction", "stiffness", "damping")
+FORMS = ("time_constant", "damping_ratio")  #: solref's other form, translated
+#: parameters of bodies and of the fall: they enter as what they are, masses, sizes and gravity
+OF_BODIES = ("mass_scale", "inertia_scale", "com_x", "com_y", "com_z", "com_offset", "length_scale", "gravity")
+TAKES = (*CONDITIONS, *FORMS, *OF_BODIES)
+ENGINE_DEFAULTS = {"friction": 1.0, "time_constant": 0.02, "damping_ratio": 1.0}  #: MuJoCo's, where nobody says
+IMPEDANCE = 0.95  #: MuJoCo's d_width, by which a time constant becomes a stiffness and a damping
+
+
+def contact_of(values: Mapping[str, Array], count: int, defaults: Mapping[str, float]) -> dict[str, Array]:
+    """The four conditions by name, each [N], from parameters by name [N]; what is not given is as in `defaults`."""
+    told = {name: values[name] for name in (*CONDITIONS, *FORMS) if name in values}
+    given = {name: np.broadcast_to(np.asarray(v, dtype=np.float64), (count,)) for name, v in told.items()}
+    if set(FORMS) & given.keys():
+        time = given.get("time_constant", np.full(count, FREE["time_constant"].default))
+        ratio = given.get("damping_ratio", np.full(count, FREE["damping_ratio"].default))
+        given["stiffness"], given["damping"] = 1 / (IMPEDANCE * time * ratio) ** 2, 2 / (IMPEDANCE * time)
+    found = {n: given[n] if n in given else np.full(count, defaults[n]) for n in ("friction", "stiffness", "damping")}
+    face = given.get("face_friction")
+    if face is None:  # without pads a face rubs as an edge does
+        face = (
+            found["friction"]
+            if "friction" in given or "face_friction" not in defaults
+            else np.full(count, defaults["face_friction"])
+        )
+    return {"friction": found["friction"], "face_friction": face, **{n: found[n] for n in ("stiffness", "damping")}}
+
+
+def encoded(contact: Mapping[str, Array], step: float) -> Array:
+    """The conditions as the network reads them [N, 4]."""
+    return np.stack(
+        [
+            contact["friction"],
+            contact["face_friction"],
+            np.log(contact["stiffness"] * step**2) / 3,
+            np.log(contact["damping"] * step) / 3,
+        ],
+        axis=-1,
+    )

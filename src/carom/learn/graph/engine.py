@@ -1,0 +1,250 @@
+"""The graph simulator behind the engines' contract: free convex bodies over level ground, any number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from carom.core.errors import CaromError, SceneError, unknown_name
+from carom.core.rotations import from_scipy
+from carom.engines.contract import Validation, frame_times, held_controls, row_values
+from carom.learn.graph.candidates import Candidates
+from carom.learn.graph.conditions import TAKES, contact_of, encoded
+from carom.learn.graph.dynamics import Moving, World, advance
+from carom.learn.graph.model import GraphModel
+from carom.learn.graph.solids import SOLID, solids_of
+from carom.learn.graph.turning import matrices_of, turn
+from carom.scenes.free import FreeScene
+from carom.scenes.scene import Scene
+from carom.scenes.shapes import Body
+from carom.scenes.solids import calibrated_body
+from carom.state import Array, Contacts, Motion, SceneState, Status
+
+LOST = 1e3  #: [m] a body that is further off was thrown out of the scene
+IGNORED = ("torsional and rolling friction", "impedance (solimp)", "rounded edges", "a ground that leans")
+
+
+@final
+class GraphEngine:
+    """A trained graph simulator for one scene; `parameters` names those that `open` may be given values of."""
+
+    def __init__(
+        self,
+        model: GraphModel,
+        scene: Scene,
+        parameters: Sequence[str] = (),
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: str = "cpu",
+    ) -> None:
+        cannot = self.validate(scene).cannot
+        if cannot or not isinstance(scene, FreeScene):
+            raise SceneError(f"the graph simulator cannot run scene '{scene.name}': {'; '.join(cannot)}")
+        for name in parameters:
+            if name not in TAKES:
+                raise SceneError(unknown_name("parameter of the graph simulator", name, TAKES))
+        self.model, self._scene, self.parameters = model, scene, tuple(parameters)
+        self.dtype, self.device = dtype, device
+        self.network = model.network.to(device=device, dtype=dtype)
+
+    @property
+    def scene(self) -> FreeScene:
+        return self._scene
+
+    @property
+    def timestep(self) -> float:
+        """[s]"""
+        return self.model.step
+
+    def validate(self, scene: Scene) -> Validation:
+        """Free convex bodies with faces, over level ground or an air table."""
+        if not isinstance(scene, FreeScene):
+            return Validation(cannot=(f"scene '{scene.name}': only free bodies, over ground or an air table",))
+        cannot = [
+            f"body '{body.name}': shapes are {', '.join(SOLID)}, not {body.solid.kind}"
+            for body in scene.bodies
+            if body.solid.kind not in SOLID
+        ]
+        if scene.planar:
+            cannot.append("bodies that glide in a plane: it was trained on bodies that fall")
+        return Validation(IGNORED, tuple(cannot))
+
+    def open(
+        self,
+        start: SceneState,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        bodies: Sequence[Sequence[Body]] | None = None,
+    ) -> GraphRun:
+        """See `Engine`."""
+        names = tuple(body.name for body in self._scene.bodies)
+        if start.bodies != names or start.joints:
+            got = ", ".join((*start.bodies, *start.joints)) or "none"
+            raise CaromError(f"start: expected the bodies {', '.join(names)}, and no joints; got {got}")
+        own = row_values(values, len(start), self.parameters)
+        if bodies is not None and (len(bodies) != len(start) or any(len(row) != len(names) for row in bodies)):
+            raise CaromError(f"bodies: expected {len(names)} in each of {len(start)} rows")
+        return GraphRun(self, start, self.world(own, len(start), bodies))
+
+    def world(self, values: Mapping[str, Array], count: int, bodies: Sequence[Sequence[Body]] | None = None) -> World:
+        """What stays the same in rows with these parameters [N], and with these bodies where they differ."""
+        rows = bodies or [self._scene.bodies] * count
+        made = [self._with_values(row, {n: v[i] for n, v in values.items()}) for i, row in enumerate(rows)]
+        contact = contact_of(values, count, self.model.defaults)
+        gravity = values.get("gravity", np.full(count, self._scene.gravity))
+        return World(
+            solids_of(made, len(self._scene.bodies), dtype=torch.float64).to(dtype=self.dtype, device=self.device),
+            self.tensor(gravity),
+            self.tensor(np.full(count, self._scene.ground_height)),
+            self.tensor(encoded(contact, self.timestep)),
+            self.timestep,
+        )
+
+    def tensor(self, values: Array) -> torch.Tensor:
+        """Numbers as this engine computes with them."""
+        return torch.as_tensor(values, dtype=self.dtype, device=self.device)
+
+    def _with_values(self, row: Sequence[Body], values: Mapping[str, float | Array]) -> list[Body]:
+        """The bodies of a row with the parameters that belong to them written in."""
+        if not values:
+            return list(row)
+        offset = np.asarray(values.get("com_offset", 0.0), dtype=float)
+        heavy = offset if offset.ndim else offset * np.array([1.0, 0.0, 0.0])
+        plain = {name: float(v) for name, v in values.items() if name != "com_offset"}
+        towards = {**plain, "com_offset": 1.0}
+        none = np.zeros(3)
+        return [calibrated_body(body, towards, none if i else heavy) for i, body in enumerate(row)]
+
+
+@final
+class GraphRun:
+    """N rows on their way."""
+
+    def __init__(self, engine: GraphEngine, start: SceneState, world: World) -> None:
+        self.engine, self.world = engine, world
+        self._names, self._seconds, self._fresh = start.bodies, 0.0, True
+        self._status = np.where(start.finite, Status.MOVING, Status.FAILED).astype(np.int8)
+        self._good = np.flatnonzero(start.finite)
+        self._last = start
+        self._found: tuple[Candidates, torch.Tensor] | None = None
+        rows = torch.as_tensor(self._good, device=engine.device)
+        self._world = world[rows]
+        picked = start[self._good]
+        position, quaternion, velocity, spin = (
+            engine.tensor(getattr(picked, name)) for name in ("position", "quaternion", "velocity", "spin")
+        )
+        rotation = matrices_of(quaternion)
+        arm = torch.einsum("nbij,nbj->nbi", rotation, self._world.solids.centre)
+        self._now = Moving(position + arm, rotation, velocity + torch.linalg.cross(spin, arm), spin)
+
+    def __len__(self) -> int:
+        return len(self._status)
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        return self._status.copy()
+
+    @property
+    def state(self) -> SceneState:
+        """Where everything is; velocities are means since the last frame once it has been stepped."""
+        return self._last
+
+    def step(self, duration: float, controls: ArrayLike | None = None) -> SceneState:
+        """See `Run`: a whole number of the network's steps."""
+        held_controls(controls, len(self), 0, several=False)
+        for _ in range(self._steps(duration)):
+            before = self._now
+            self._advance()
+            self._last = self._seen(before, 1.0)
+        return self._last
+
+    def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
+        """See `Run`; all rows last as long. Frames between two steps lie on the way from the one to the other."""
+        times = frame_times(duration, len(self), frames)
+        held_controls(controls, len(self), 0, several=True)
+        if len(self) and np.ptp(times[:, -1]) > 1e-9:
+            raise CaromError("duration: the graph simulator takes one for all rows")
+        count = self._steps(float(times[0, -1])) if len(self) else 0
+        shape = (len(self), frames, len(self._names))
+        position, quaternion = np.zeros((*shape, 3)), np.zeros((*shape, 4))
+        position[:, 0], quaternion[:, 0] = self._last.position, self._last.quaternion
+        at = np.linspace(0.0, count, frames)
+        for step in range(count):
+            before = self._now
+            self._advance()
+            inside = np.flatnonzero((at > step + 1e-9) & (at <= step + 1 + 1e-9))
+            for frame in inside:
+                seen = self._seen(before, float(at[frame]) - step)
+                position[:, frame], quaternion[:, frame] = seen.position, seen.quaternion
+            self._last = self._seen(before, 1.0)
+        return Motion(self._names, times, position, quaternion, self.status, engine_seconds=self._seconds)
+
+    def contacts(self) -> Contacts:
+        """What touched during the last step, with the impulses that the network gave."""
+        if self._found is None:
+            raise CaromError("the graph simulator has contacts once it has been stepped")
+        found, impulse = self._found
+        bodies = len(self._names)
+        pressed = (impulse * found.normal).sum(-1) > 0
+        second = found.second[pressed].cpu().numpy()
+        first = found.first[pressed].cpu().numpy()
+        names = tuple(
+            ("world" if a < 0 else self._names[a % bodies], self._names[b % bodies])
+            for a, b in zip(first.tolist(), second.tolist(), strict=True)
+        )
+        columns = (found.point, found.normal, found.gap, impulse)
+        point, normal, gap, blow = (c[pressed].double().cpu().numpy() for c in columns)
+        return Contacts(self._good[second // bodies], names, point, normal, gap, blow)
+
+    def _steps(self, duration: float) -> int:
+        if not (np.isfinite(duration) and duration > 0):
+            raise CaromError(f"duration: expected positive seconds, got {duration}")
+        count = round(duration / self.engine.timestep)
+        if count < 1 or abs(count * self.engine.timestep - duration) > 1e-3 * self.engine.timestep * count:
+            raise CaromError(
+                f"duration: expected a multiple of {1e3 * self.engine.timestep:.6g} ms, the step that the graph "
+                f"simulator was trained with; got {1e3 * duration:.6g} ms"
+            )
+        return count
+
+    def _advance(self) -> None:
+        if not len(self._good):
+            return
+        before = perf_counter()
+        with torch.no_grad():
+            now, found, impulse = advance(self.engine.network, self._world, self._now, half=self._fresh)
+        self._now, self._found, self._fresh = now, (found, impulse), False
+        self._seconds += perf_counter() - before
+
+    def _seen(self, before: Moving, share: float) -> SceneState:
+        """The bodies' frames after a share of the last step; rows that are lost fail and stay where they were."""
+        if not len(self._good):
+            return self._last
+        now, step = self._now, self.engine.timestep
+        turned = now.rotation if share == 1.0 else turn(share * step * now.spin) @ before.rotation
+        place = now.position if share == 1.0 else before.position + share * step * now.velocity
+        arm = torch.einsum("nbij,nbj->nbi", turned, self._world.solids.centre)
+        moved = [
+            value.double().cpu().numpy()
+            for value in (place - arm, now.velocity - torch.linalg.cross(now.spin, arm), now.spin)
+        ]
+        matrix = turned.double().cpu().numpy()
+        fine = np.isfinite(matrix).all(axis=(1, 2, 3)) & (np.abs(moved[0]).max(axis=(1, 2)) < LOST)
+        rows = self._good[fine]
+        self._status[self._good[~fine]] = Status.FAILED
+        columns = {n: getattr(self._last, n).copy() for n in ("position", "quaternion", "velocity", "spin")}
+        columns["position"][rows], columns["velocity"][rows], columns["spin"][rows] = (v[fine] for v in moved)
+        columns["quaternion"][rows] = _quaternions(matrix[fine])
+        return replace(self._last, **columns)
+
+
+def _quaternions(matrices: Array) -> Array:
+    from scipy.spatial.transform import Rotation
+
+    return from_scipy(Rotation.from_matrix(matrices.reshape(-1, 3, 3))).reshape(*matrices.shape[:-2], 4)

@@ -1,0 +1,220 @@
+"""The default network: every candidate gives an impulse at its point, equal and opposite on its two bodies.
+
+Layers are unrolled steps of one solver: each sees how the points move after the impulses so far. Coefficients are
+functions of invariants (gaps, speeds along and across the normal, effective masses, parameters), so nothing depends on
+where north is; vectors are put together from the normal and the slip alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from carom.learn.graph.candidates import NEAR, Candidates
+from carom.learn.graph.conditions import CONDITIONS
+
+SPEED = 0.3  #: [m/s] that speeds are measured in
+INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the network is."""
+
+    hidden: int = 48
+    memory: int = 16
+    layers: int = 4
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """Bodies of all rows in one list [M], as the solver needs them."""
+
+    inverse_mass: torch.Tensor  #: [M] [1/kg]
+    inverse_inertia: torch.Tensor  #: [M, 3, 3] world [1/(kg m^2)]
+    position: torch.Tensor  #: [M, 3] [m]
+
+
+class ImpulseNetwork(nn.Module):
+    """Impulses [C, 3] of candidates [N s]."""
+
+    def __init__(self, sizes: Sizes = Sizes()) -> None:  # noqa: B008 - frozen
+        super().__init__()
+        self.sizes = sizes
+        width = INPUTS + 3 * sizes.memory + sizes.layers
+        self.net = nn.Sequential(
+            nn.Linear(width, sizes.hidden),
+            nn.SiLU(),
+            nn.Linear(sizes.hidden, sizes.hidden),
+            nn.SiLU(),
+            nn.Linear(sizes.hidden, sizes.memory + 4),
+        )
+        last = self.net[-1]
+        assert isinstance(last, nn.Linear)
+        with torch.no_grad():
+            last.weight.mul_(0.1)
+            last.bias.zero_()
+            last.bias[0], last.bias[2] = 0.3, -0.5
+
+    def settings(self) -> dict[str, Any]:
+        """What it takes to make this network again, weights apart."""
+        return asdict(self.sizes)
+
+    def forward(
+        self,
+        found: Candidates,
+        bodies: Bodies,
+        velocity: torch.Tensor,
+        spin: torch.Tensor,
+        conditions: torch.Tensor,
+        step: float,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Impulses [C, 3], and the bodies' velocities and spins [M, 3] after them, from those before."""
+        pair = _Pairs(found, bodies)
+        total = torch.zeros_like(found.point)
+        memory = found.gap.new_zeros(len(found), self.sizes.memory)
+        pooled = velocity.new_zeros(len(velocity), self.sizes.memory)
+        count = pair.pool(torch.ones_like(found.gap)[:, None])[:, 0]
+        free = pair.relative(velocity, spin)
+        ahead = found.gap + step * (free * found.normal).sum(-1)
+        window = ((NEAR - ahead.minimum(found.gap)) / NEAR).clamp(0, 1)
+        for layer in range(self.sizes.layers):
+            inputs = self._inputs(pair, free, total, pair.relative(velocity, spin), conditions, step, count)
+            turn = found.gap.new_zeros(len(found), self.sizes.layers)
+            turn[:, layer] = 1.0
+            out = self.net(torch.cat([inputs, memory, pair.first(pooled), pooled[pair.second], turn], dim=-1))
+            memory = torch.tanh(out[:, 4:])
+            pooled = pair.pool(memory)
+            change = self._impulse(pair, out[:, :4], total, pair.relative(velocity, spin), conditions, window)
+            total = total + change
+            velocity, spin = pair.apply(change, velocity, spin)
+        return total, velocity, spin
+
+    def _inputs(
+        self,
+        pair: _Pairs,
+        free: torch.Tensor,
+        total: torch.Tensor,
+        now: torch.Tensor,
+        conditions: torch.Tensor,
+        step: float,
+        count: torch.Tensor,
+    ) -> torch.Tensor:
+        found = pair.found
+        along, across = _split(now, found.normal)
+        before, slip_before = _split(free, found.normal)
+        pressed, rubbed = _split(total, found.normal)
+        slip, slipped, rub = _length(across), _length(slip_before), _length(rubbed)
+        columns = [
+            found.gap / NEAR,
+            (found.gap + step * along) / NEAR,
+            (found.gap + step * before) / NEAR,
+            torch.asinh(along / (0.2 * SPEED)),
+            torch.asinh(before / (0.2 * SPEED)),
+            torch.asinh(slip / (0.2 * SPEED)),
+            torch.asinh(slipped / (0.2 * SPEED)),
+            torch.asinh(pressed / pair.mass / (0.2 * SPEED)),
+            torch.asinh(rub / pair.mass_across / (0.2 * SPEED)),
+            torch.log(pair.mass_across / pair.mass),
+            torch.log(pair.share),
+            found.flat_first,
+            (10 * (1 - found.flat_second)).clamp_max(3.0),
+            torch.log(count[pair.second]),
+            (found.first < 0).to(found.gap.dtype),
+        ]
+        return torch.cat([torch.stack(columns, dim=-1), conditions], dim=-1)
+
+    def _impulse(
+        self,
+        pair: _Pairs,
+        out: torch.Tensor,
+        total: torch.Tensor,
+        now: torch.Tensor,
+        conditions: torch.Tensor,
+        window: torch.Tensor,
+    ) -> torch.Tensor:
+        """What a layer adds: it stops part of the approach, pushes apart, and rubs within the friction cone."""
+        normal = pair.found.normal
+        along, across = _split(now, normal)
+        pressed, rubbed = _split(total, normal)
+        push = pair.mass * window * (-out[:, 0] * along + 0.2 * SPEED * out[:, 1])
+        press = torch.relu(pressed + push)
+        rub = rubbed - (pair.mass_across * window * torch.sigmoid(out[:, 2]))[:, None] * across
+        edge, face = conditions[:, 0], conditions[:, 1]
+        limit = (edge + (face - edge) * torch.sigmoid(out[:, 3])) * press
+        rub = rub * (limit / _length(rub).clamp_min(1e-12)).clamp_max(1.0)[:, None]
+        return press[:, None] * normal + rub - total
+
+
+class _Pairs:
+    """Candidates with the masses that their impulses meet, and the way from impulses to motion."""
+
+    def __init__(self, found: Candidates, bodies: Bodies) -> None:
+        self.found, self.bodies = found, bodies
+        self.second, self.grounded = found.second, found.first < 0
+        self.first_index = found.first.clamp_min(0)
+        self.there = (~self.grounded).to(found.gap.dtype)[:, None]
+        self.arm_first = (found.point - bodies.position[self.first_index]) * self.there
+        self.arm_second = found.point - bodies.position[self.second]
+        easy_first = bodies.inverse_mass[self.first_index] * self.there[:, 0]
+        easy_second = bodies.inverse_mass[self.second]
+        along = easy_first + easy_second + self._turning(found.normal)
+        axes = torch.eye(3, dtype=found.gap.dtype, device=found.gap.device)
+        every = 3 * (easy_first + easy_second) + sum(
+            (self._turning(axis.expand_as(found.normal)) for axis in axes), torch.zeros_like(along)
+        )
+        self.mass = 1 / along  #: [C] effective, along the normal [kg]
+        self.mass_across = 2 / (every - along)  #: [C] effective, across it, in the mean [kg]
+        self.share = (easy_first + easy_second) / along  #: [C] of a central blow's
+
+    def _turning(self, direction: torch.Tensor) -> torch.Tensor:
+        """What turning adds to the inverse of the effective mass along directions [C, 3]."""
+        result = torch.zeros_like(direction[:, 0])
+        for arm, body, there in (
+            (self.arm_first, self.first_index, self.there[:, 0]),
+            (self.arm_second, self.second, torch.ones_like(result)),
+        ):
+            lever = torch.linalg.cross(arm, direction)
+            result = result + there * torch.einsum("ci,cij,cj->c", lever, self.bodies.inverse_inertia[body], lever)
+        return result
+
+    def first(self, values: torch.Tensor) -> torch.Tensor:
+        """Values [M, ...] of the first bodies [C, ...]; zero for the ground."""
+        return values[self.first_index] * self.there
+
+    def pool(self, values: torch.Tensor) -> torch.Tensor:
+        """Sums [M, W] over the candidates of each body of values [C, W]."""
+        result = values.new_zeros(len(self.bodies.inverse_mass), values.shape[-1])
+        return result.index_add(0, self.second, values).index_add(0, self.first_index, values * self.there)
+
+    def relative(self, velocity: torch.Tensor, spin: torch.Tensor) -> torch.Tensor:
+        """Velocity [C, 3] of the second body against the first where they touch."""
+        ours = velocity[self.second] + torch.linalg.cross(spin[self.second], self.arm_second)
+        theirs = velocity[self.first_index] + torch.linalg.cross(spin[self.first_index], self.arm_first)
+        moving: torch.Tensor = ours - theirs * self.there
+        return moving
+
+    def apply(
+        self, impulse: torch.Tensor, velocity: torch.Tensor, spin: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Velocities and spins [M, 3] after impulses [C, 3] on the second bodies, and their opposites on the first."""
+        linear = torch.zeros_like(velocity).index_add(0, self.second, impulse)
+        linear = linear.index_add(0, self.first_index, -impulse * self.there)
+        angular = torch.zeros_like(spin).index_add(0, self.second, torch.linalg.cross(self.arm_second, impulse))
+        angular = angular.index_add(0, self.first_index, -torch.linalg.cross(self.arm_first, impulse * self.there))
+        turned = torch.einsum("mij,mj->mi", self.bodies.inverse_inertia, angular)
+        return velocity + linear * self.bodies.inverse_mass[:, None], spin + turned
+
+
+def _split(vector: torch.Tensor, normal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The part along the normal [C], and what is left across it [C, 3]."""
+    along = (vector * normal).sum(-1)
+    return along, vector - along[:, None] * normal
+
+
+def _length(vector: torch.Tensor) -> torch.Tensor:
+    """Lengths [C], with a derivative at zero."""
+    return torch.sqrt((vector * vector).sum(-1) + 1e-12)

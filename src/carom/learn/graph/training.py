@@ -1,0 +1,150 @@
+"""Training of the graph simulator: single steps first, then through many frames, judged by rollouts it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from carom.learn.graph.dynamics import advance
+from carom.learn.graph.examples import Frames
+from carom.learn.graph.network import ImpulseNetwork
+from carom.learn.graph.turning import turned_by
+
+SPEED_SCALE, PLACE_SCALE = 0.03, 0.002  #: [m/s] and [m] beyond which errors count in proportion, not squared
+PLACE_WEIGHT = 0.3  #: of errors in poses beside those in twists
+FRAMES_JUDGED = 60  #: of a held-out rollout
+
+
+@dataclass(frozen=True)
+class Stage:
+    """So many updates through so many frames."""
+
+    frames: int
+    rows: int  #: windows in one update, for scenes of one body
+    updates: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the network is trained."""
+
+    stages: tuple[Stage, ...] = (Stage(1, 512, 2000), Stage(8, 96, 500), Stage(20, 48, 250))
+    single: int = 256  #: windows of one step that are kept in the later stages
+    learning_rate: float = 3e-3
+    noise: float = 0.003  #: [m/s] on the twists that a window begins with
+    judged_every: int = 125  #: updates
+
+    @property
+    def updates(self) -> int:
+        return sum(stage.updates for stage in self.stages)
+
+    def stage(self, update: int) -> Stage:
+        """The stage that an update belongs to."""
+        for stage in self.stages:
+            if update < stage.updates:
+                return stage
+            update -= stage.updates
+        return self.stages[-1]
+
+    def rate(self, update: int) -> float:
+        """Learning rate of an update."""
+        return self.learning_rate * (0.5 * (1 + float(np.cos(np.pi * update / self.updates))) + 0.01)
+
+
+def window_loss(
+    network: ImpulseNetwork, frames: Frames, picked: torch.Tensor, length: int, noise: float, rng: torch.Generator
+) -> torch.Tensor:
+    """Pseudo-Huber loss, in the norm of the kinetic energy, over windows [K, 2] of so many frames."""
+    row, frame = picked.unbind(-1)
+    world, now = frames.world[row], frames.at(row, frame)
+    lever = world.solids.gyration[..., None]
+    velocity = now.velocity + noise * torch.randn(now.velocity.shape, generator=rng)
+    spin = now.spin + noise / lever * torch.randn(now.spin.shape, generator=rng)
+    now = type(now)(now.position, now.rotation, velocity, spin)
+    loss = now.position.new_zeros(())
+    for ahead in range(length):
+        now, _, _ = advance(network, world, now)
+        at = frame + ahead
+        loss = loss + _huber(
+            now.velocity - frames.velocity[row, at], (now.spin - frames.spin[row, at]) * lever, SPEED_SCALE
+        )
+        if length > 1:
+            apart = turned_by(now.rotation @ frames.rotation[row, at + 1].transpose(-1, -2)) * lever
+            off = now.position - frames.position[row, at + 1]
+            loss = loss + PLACE_WEIGHT * _huber(off, apart, PLACE_SCALE)
+    return loss / length
+
+
+def _huber(linear: torch.Tensor, angular: torch.Tensor, scale: float) -> torch.Tensor:
+    square = (linear * linear).sum(-1) + (angular * angular).sum(-1)
+    return (torch.sqrt(1 + square / scale**2) - 1).mean()
+
+
+@dataclass
+class Learner:
+    """A training on its way: what a checkpoint has to hold."""
+
+    network: ImpulseNetwork
+    recipe: Recipe
+    optimiser: torch.optim.AdamW
+    rng: torch.Generator
+    update: int = 0
+    best: float = float("inf")
+    best_weights: dict[str, torch.Tensor] | None = None
+
+    @classmethod
+    def new(cls, network: ImpulseNetwork, recipe: Recipe, seed: int) -> Learner:
+        optimiser = torch.optim.AdamW(network.parameters(), lr=recipe.learning_rate, weight_decay=1e-5)
+        return cls(network, recipe, optimiser, torch.Generator().manual_seed(seed))
+
+    def learn(self, groups: Sequence[Frames]) -> float:
+        """One update."""
+        stage = self.recipe.stage(self.update)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.recipe.rate(self.update)
+        loss = self._loss(groups, stage.frames, stage.rows)
+        if stage.frames > 1:
+            loss = loss + self._loss(groups, 1, self.recipe.single)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        self.optimiser.step()
+        self.update += 1
+        return float(loss.detach())
+
+    def _loss(self, groups: Sequence[Frames], length: int, rows: int) -> torch.Tensor:
+        weights = torch.tensor([float(len(g)) for g in groups])
+        frames = groups[int(torch.multinomial(weights, 1, generator=self.rng))]
+        windows = frames.windows(length)
+        count = max(rows // frames.bodies, 4)
+        picked = windows[torch.randint(len(windows), (count,), generator=self.rng)]
+        return window_loss(self.network, frames, picked, length, self.recipe.noise, self.rng)
+
+    def judge(self, groups: Sequence[Frames]) -> dict[str, float]:
+        """Errors of held-out rollouts; the best weights so far are kept once frames are trained through."""
+        found = rollout_errors(self.network, groups)
+        late = self.update > self.recipe.stages[0].updates or len(self.recipe.stages) == 1
+        if late and found["error"] < self.best:
+            self.best = found["error"]
+            self.best_weights = {name: value.clone() for name, value in self.network.state_dict().items()}
+        return found
+
+
+@torch.no_grad()
+def rollout_errors(network: ImpulseNetwork, groups: Sequence[Frames]) -> dict[str, float]:
+    """Mean distance over the bodies' reach and mean angle [rad] over rollouts, and Eq. 1's sum of the two."""
+    places, angles = [], []
+    for frames in groups:
+        every = torch.arange(len(frames))
+        now = frames.at(every, torch.ones_like(every))
+        for at in range(2, min(frames.position.shape[1], FRAMES_JUDGED)):
+            now, _, _ = advance(network, frames.world, now)
+            off = (now.position - frames.position[:, at]).norm(dim=-1) / frames.world.solids.reach
+            apart = turned_by(now.rotation @ frames.rotation[:, at].transpose(-1, -2)).norm(dim=-1)
+            places.append(off.flatten())
+            angles.append(apart.flatten())
+    place, angle = float(torch.cat(places).mean()), float(torch.cat(angles).mean())
+    return {"place": place, "angle": angle, "error": place + angle}
