@@ -302,6 +302,8 @@ def _check(data: Trajectories) -> None:
         raise CaromError(f"{data.folder}: unknown shape '{short(unknown[0])}'; expected {', '.join(_SHAPES)} or a mesh")
     for name, (low, high) in _WITHIN.items():
         values = lists[name].values
+        if name == "parameters":  # NaN: the bodies of that row have no such parameter
+            values = values[~np.isnan(values)]
         if not ((low <= values) & (values <= high)).all():  # nor is NaN
             raise CaromError(
                 f"{data.folder}: '{name}' holds numbers that are not finite, or not from {low:g} to {high:g}; "
