@@ -16,8 +16,8 @@ from carom.core.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
-    "Stages, in the order in which data flows: check -> identify (suggest) -> scale | distill -> adapt -> predict -> "
-    "plan | train -> rollout; evaluate.",
+    "Stages, in the order in which data flows: check -> identify (suggest) -> scale (train-graph) | distill -> adapt -> "
+    "predict -> plan | train -> rollout; evaluate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,7 +28,7 @@ UNREAD = 141  #: exit code when whoever read the output has gone, as that of any
 GOES_ON = "what was finished is kept, the same command goes on from there"
 #: what is left after Ctrl-C, by command; all others write their result at the end
 KEPT = {
-    **dict.fromkeys(("scale", "distill", "train", "bench"), GOES_ON),
+    **dict.fromkeys(("scale", "train-graph", "distill", "train", "bench"), GOES_ON),
     **dict.fromkeys(
         ("evaluate", "demo"), "recordings and base models that it made are kept, the same command does the rest anew"
     ),
@@ -49,6 +49,7 @@ for command in (
     learn.identify,
     learn.suggest,
     scale.scale,
+    scale.train_graph,
     learn.distill,
     learn.adapt,
     learn.predict,

@@ -108,6 +108,10 @@ def identify(
     refine_starts: Annotated[
         bool, typer.Option("--refine-starts", help="free bodies: fit the velocities before the first contact too")
     ] = False,
+    graph: Annotated[
+        Path | None,
+        typer.Option(help="free bodies: graph simulator (`carom train-graph`) to try on the unseen recordings too"),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -129,9 +133,9 @@ def identify(
     strikes = bodies = None
     if model is not None or settle is not None:
         strikes = recipes.StrikeOptions(model, settle)
-    if parameters is not None or fixed or fit is not None or refine_starts:
+    if parameters is not None or fixed or fit is not None or refine_starts or graph is not None:
         names = None if parameters is None else parameters.split(",")
-        bodies = recipes.FreeOptions(names, _values(fixed or []), fit, refine_starts)
+        bodies = recipes.FreeOptions(names, _values(fixed or []), fit, refine_starts, graph)
     run(
         json_file,
         lambda progress: recipes.identify(

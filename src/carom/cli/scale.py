@@ -16,7 +16,9 @@ def scale(
     out: Annotated[
         Path, typer.Option(callback=new_folder, help="folder for the trajectories; an interrupted run goes on there")
     ],
-    scene: Annotated[str | None, typer.Argument(help="toss, cubes, or a recordings folder; none with --mesh")] = None,
+    scene: Annotated[
+        str | None, typer.Argument(help="toss, cubes, shapes, or a recordings folder; none with --mesh")
+    ] = None,
     params: Annotated[
         Path | None, typer.Option(help="parameters.yaml or its folder, from `carom identify`; else defaults")
     ] = None,
@@ -26,8 +28,11 @@ def scale(
         Path | None, typer.Option("--augment", help="rotate these recordings instead of simulating (DA baseline)")
     ] = None,
     spread: Annotated[bool, typer.Option("--spread", help="draw parameters within their 90 % intervals")] = False,
+    vary: Annotated[
+        float | None, typer.Option(help="draw friction, stiffness and damping up to this factor above and below")
+    ] = None,
     bodies: Annotated[
-        tuple[int, int] | None, typer.Option(callback=rising, help="fewest and most: cubes that stand, meshes")
+        tuple[int, int] | None, typer.Option(callback=rising, help="fewest and most: cubes that stand, shapes, meshes")
     ] = None,
     size: Annotated[tuple[float, float] | None, typer.Option(help="factors of all lengths; default 0.7 1.4")] = None,
     aspect: Annotated[float | None, typer.Option(help="factor of each length, up or down; default 1.25")] = None,
@@ -43,6 +48,7 @@ def scale(
     options = recipes.ScaleOptions(
         params=params,
         spread=spread,
+        vary=vary,
         mesh=tuple(mesh or ()),
         bodies=bodies,
         size=size,
@@ -58,3 +64,18 @@ def scale(
             out, scene, options=options, rotate=rotate, count=count, seed=seed, threads=threads, progress=progress
         ),
     )
+
+
+def train_graph(
+    data: Annotated[list[Path], typer.Argument(help="folders that `carom scale` wrote, all at the same rate")],
+    out: Annotated[
+        Path, typer.Option(callback=new_folder, help="folder for the simulator; an interrupted training goes on there")
+    ],
+    updates: Annotated[
+        int | None, typer.Option(min=10, max=1_000_000, help="changes of the weights; 2750 if not given")
+    ] = None,
+    json_file: Json = None,
+    seed: Seed = 0,
+) -> None:
+    """Train the graph simulator: contact of several bodies, learned and differentiable. Resumes after a kill."""
+    run(json_file, lambda progress: recipes.train_graph(data, out, updates=updates, seed=seed, progress=progress))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from carom.recipes.suggesting import SuggestResult, suggest
     from carom.recipes.tosses import FreeOptions
     from carom.recipes.training import EngineOptions, TaskOptions, Training, TrainResult, train
+    from carom.recipes.training_graphs import TrainGraphResult, train_graph
     from carom.recipes.trying import RolloutResult, rollout
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "StrikeOptions",
     "SuggestResult",
     "TaskOptions",
+    "TrainGraphResult",
     "TrainResult",
     "Training",
     "adapt",
@@ -72,6 +74,7 @@ __all__ = [
     "scale",
     "suggest",
     "train",
+    "train_graph",
 ]
 
 _MODULES = {
@@ -90,6 +93,7 @@ _MODULES = {
     "suggesting": ("SuggestResult", "suggest"),
     "tosses": ("FreeOptions",),
     "training": ("EngineOptions", "TaskOptions", "TrainResult", "Training", "train"),
+    "training_graphs": ("TrainGraphResult", "train_graph"),
     "trying": ("RolloutResult", "rollout"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

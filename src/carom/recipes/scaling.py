@@ -12,13 +12,14 @@ from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.identify.parameter_files import choose_one, parameter_files
 from carom.recipes.result import PrintedTable, Result, table_of
-from carom.scale import Scaled, Variation, augment, calibration, cubes, dropped, recorded, toss
+from carom.scale import Scaled, Variation, augment, calibration, cubes, dropped, recorded, shapes, toss, varied
 from carom.scale import scale as simulate
 from carom.scale.around import Recorded, with_own_parameters
 from carom.scale.calibration import Calibration, Calibrations, group_calibrations
 from carom.scale.sources import Source
+from carom.scenes.free import timestep
 
-BUILTIN = ("toss", "cubes")
+BUILTIN = ("toss", "cubes", "shapes")
 NOTES = 5  #: of what was made that are shown
 
 
@@ -28,8 +29,9 @@ class ScaleOptions:
 
     params: Path | None = None  #: `parameters.yaml` made by `identify`, or its folder; None: the engine's defaults
     spread: bool = False  #: whether parameters are drawn within their 90 % intervals
+    vary: float | None = None  #: factor within which parameters of contacts are drawn around their values
     mesh: Sequence[Path] = ()  #: convex meshes to drop on the ground, in place of a scene
-    bodies: tuple[int, int] | None = None  #: fewest and most: cubes that stand, meshes
+    bodies: tuple[int, int] | None = None  #: fewest and most: cubes that stand, shapes, meshes
     size: tuple[float, float] | None = None  #: factors of all lengths
     aspect: float | None = None  #: factor of each length, up or down
     mass: tuple[float, float] | None = None  #: factors of the density
@@ -69,7 +71,7 @@ def scale(
     threads: int = 0,
     progress: Progress = silent,
 ) -> ScaleResult:
-    """Write `count` trajectories of a scene (`toss`, `cubes`, a folder of recordings, or meshes) into `out`.
+    """Write `count` trajectories of a scene (`toss`, `cubes`, `shapes`, a folder of recordings, or meshes) into `out`.
 
     With `rotate`, recordings of that folder are rotated about the vertical and nothing is simulated (the papers' DA
     baseline). After a kill the same call goes on where it stopped.
@@ -111,17 +113,25 @@ def _calibrated(source: Source, options: ScaleOptions) -> tuple[Source, Calibrat
     if options.params is not None and len(files) > 1:
         if not isinstance(source, Recorded):
             raise choose_one(options.params, files)
+        if options.vary is not None:
+            raise CaromError("--vary needs the parameters of one group of bodies, got those of several")
         every = group_calibrations(options.params, files, source.recordings, spread=options.spread)
         return *with_own_parameters(source, every), ()
     found = calibration(files[0] if files else None, spread=options.spread)
+    notes: list[str] = []
+    if "face_friction" in found.names and any(t.solid.kind != "box" for t in source.templates):
+        found = found.without("face_friction")
+        notes.append("face_friction belongs to boxes alone, and was left out: everything rubs by `friction`")
+    if options.vary is not None:
+        found = varied(found, options.vary, timestep(source.period))
     if isinstance(source, Recorded) and found.recordings and len(source.parts) > 1:
         others = sum(not set(found.recordings) & set(part.motions.names) for part in source.parts)
         if others:
             note = (
                 f"{others} of {len(source.parts)} groups of bodies move by parameters that were identified from others"
             )
-            return source, found, (f"{note}; --params with the folder of all groups gives each its own",)
-    return source, found, ()
+            notes.append(f"{note}; --params with the folder of all groups gives each its own")
+    return source, found, notes
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -147,10 +157,10 @@ def _source(scene: str | None, options: ScaleOptions) -> Source:
         return dropped(meshes, bodies=bodies, **timing, **_given(density=options.density))
     if scene is None:
         raise CaromError(f"expected a scene ({', '.join(BUILTIN)}, or a recordings folder), --mesh, or --augment")
-    if scene == "cubes":
-        return cubes(bodies=bodies, **timing)
+    if scene in ("cubes", "shapes"):
+        return (cubes if scene == "cubes" else shapes)(bodies=bodies, **timing)
     if bodies is not None:
-        raise CaromError("--bodies belongs to cubes and to --mesh; a toss and recordings have bodies of their own")
+        raise CaromError("--bodies belongs to cubes, shapes and --mesh; a toss and recordings have bodies of their own")
     if scene == "toss":
         return toss(**timing)
     if not Path(scene).is_dir():

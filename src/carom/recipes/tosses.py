@@ -51,6 +51,7 @@ class FreeOptions:
     fixed: Mapping[str, float] = field(default_factory=dict)  #: parameters that are held, by name
     fit: int | None = None  #: recordings to fit; the others test it. None: `MOST`
     refine_starts: bool = False  #: whether velocities before the first contact are fitted too
+    graph: Path | None = None  #: a graph simulator, to predict the same unseen recordings with the same parameters
 
 
 def parameter_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -127,6 +128,12 @@ def _calibrated(
     )
     if tested is not None:
         identification = _tested(identification, model, tested, threads)
+        if options.graph is not None:
+            errors = percent_errors(tested, _in_graph(model, options.graph).predict(tested))
+            extra = {**identification.extra, "errors_held_out_graph": errors}
+            identification = replace(identification, extra=extra)
+    elif options.graph is not None:
+        raise CaromError(f"--graph: no recording is left to try it on; fit fewer than {len(every)} (--fit)")
     if "sides" in identification.extra:
         sides = [SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]
         trained = trained.with_sides(SIDES[sides])
@@ -147,6 +154,14 @@ def _tested(identification: Identification, model: MotionModel, tested: Motions,
         single = model.simulate(tested, threads=threads)
         extra["errors_held_out_one_simulation"] = percent_errors(tested, single)
     return replace(identification, held_out=errors_of(tested, predicted), held_out_by=words, extra=extra)
+
+
+def _in_graph(model: MotionModel, folder: Path) -> MotionModel:
+    """The same parameters in a graph simulator."""
+    from carom.learn.graph import GraphEngine, load_graph
+
+    learned = load_graph(folder)
+    return replace(model, engine=lambda scene, names: GraphEngine(learned, scene, names))
 
 
 def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None]:
@@ -194,4 +209,6 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
         if "errors_held_out_one_simulation" in extra:
             found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
+        if "errors_held_out_graph" in extra:
+            found["the same, by the graph simulator"] = words(extra["errors_held_out_graph"])
     return found

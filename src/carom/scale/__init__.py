@@ -4,10 +4,11 @@
 """
 
 from carom.scale.around import recorded
-from carom.scale.calibration import Calibration, calibration
+from carom.scale.calibration import Calibration, calibration, varied
 from carom.scale.reader import ScaledTrajectory, Trajectories, load
 from carom.scale.rotated import augment
 from carom.scale.run import Scaled, scale
+from carom.scale.shapes import shapes
 from carom.scale.sources import cubes, dropped, toss
 from carom.scenes.solids import Variation
 
@@ -24,5 +25,7 @@ __all__ = [
     "load",
     "recorded",
     "scale",
+    "shapes",
     "toss",
+    "varied",
 ]

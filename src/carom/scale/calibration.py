@@ -13,9 +13,11 @@ from carom.core.artefacts import made_from
 from carom.core.errors import CaromError, short, unknown_name
 from carom.identify.parameter_files import refuse_of_others
 from carom.identify.result import FILE, Estimate, read
-from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters
+from carom.scenes.parameters import FREE, TABLE_II, Parameter, free_parameters, resolved
 from carom.state import Array
 
+VARIED = ("friction", "face_friction", "time_constant", "damping_ratio", "stiffness", "damping")  #: by `varied`
+MOST_VARIED = 10.0  #: factor
 BEYOND = 1000.0  #: times a parameter's bounds: a person may write more than what is searched, but not anything
 
 
@@ -28,6 +30,7 @@ class Calibration:
     interval: tuple[tuple[float, float], ...]  #: 90 %; equal ends where it stays at its value
     source: str  #: "defaults", or how they were identified
     spread: bool = False
+    drawn: str = "within the 90 % intervals"  #: what `interval` is
     made_from: Mapping[str, Any] = field(default_factory=dict)  #: the file of parameters and its SHA-256
     recordings: tuple[str, ...] = ()  #: names of those that they were identified from; empty: not known
 
@@ -35,6 +38,16 @@ class Calibration:
     def names(self) -> tuple[str, ...]:
         """Names of the parameters, in the order of the values."""
         return tuple(p.name for p in self.parameters)
+
+    def without(self, *names: str) -> Calibration:
+        """The same without some parameters."""
+        kept = [i for i, name in enumerate(self.names) if name not in names]
+        return replace(
+            self,
+            parameters=tuple(self.parameters[i] for i in kept),
+            value=tuple(self.value[i] for i in kept),
+            interval=tuple(self.interval[i] for i in kept),
+        )
 
     def draw(self, rng: np.random.Generator) -> Array:
         """Values [P] of one trajectory."""
@@ -51,7 +64,7 @@ class Calibration:
         """The parameters as the header states them."""
         return {
             "source": self.source,
-            "drawn": "within the 90 % intervals, per trajectory" if self.spread else "fixed at the values",
+            "drawn": f"{self.drawn}, per trajectory" if self.spread else "fixed at the values",
             "values": {
                 p.name: {"value": v, "unit": p.unit, "interval": list(self.range_of(p.name, v))}
                 for p, v in zip(self.parameters, self.value, strict=True)
@@ -132,7 +145,24 @@ def calibration(path: Path | None, *, spread: bool = False) -> Calibration:
     values = tuple(e.value for e in found.estimates)
     file = path / FILE if path.is_dir() else path
     used = tuple(map(str, found.extra.get("recordings", ())))
-    return Calibration(parameters, values, interval, source, spread, {"parameters": made_from(file, [file])}, used)
+    made = {"parameters": made_from(file, [file])}
+    return Calibration(parameters, values, interval, source, spread, made_from=made, recordings=used)
+
+
+def varied(found: Calibration, factor: float, step: float) -> Calibration:
+    """Parameters of contacts drawn up to a factor above and below their values, as far as a step [s] resolves them.
+
+    A learner that is told the parameters then answers for others too, not for the calibrated ones alone.
+    """
+    if not 1.0 <= factor <= MOST_VARIED:
+        raise CaromError(f"--vary: expected a factor from 1 to {MOST_VARIED:g}, got {factor:g}")
+    if found.spread:
+        raise CaromError("--spread draws within identified intervals and --vary within a factor; give one of them")
+    bounds = []
+    for p, value in zip(resolved(found.parameters, step), found.value, strict=True):
+        low, high = max(value / factor, p.low), min(value * factor, p.high)
+        bounds.append((low, high) if p.name in VARIED and low < value < high else (value, value))
+    return replace(found, interval=tuple(bounds), spread=True, drawn=f"up to {factor:g} times above and below")
 
 
 def group_calibrations(

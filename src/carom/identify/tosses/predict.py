@@ -1,14 +1,15 @@
-"""What a calibrated MuJoCo says about recordings yet unseen, from their samples before the first contact."""
+"""What a calibrated engine says about recordings yet unseen, from their samples before the first contact."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from carom.core.rotations import from_scipy, to_scipy
+from carom.engines.contract import Engine
 from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.sides import SIDES, SideKnowledge
 from carom.identify.tosses.simulate import Sampled, Starts
@@ -21,11 +22,13 @@ SHAKES = 8  #: starts tried of every recording and side, the estimated one among
 
 @dataclass(frozen=True)
 class MotionModel:
-    """A calibrated MuJoCo of free bodies."""
+    """A calibrated MuJoCo of free bodies, or another engine with the same parameters."""
 
     scene: FreeScene
     values: Mapping[str, float]  #: parameter values
     sides: SideKnowledge | None  #: where the mass of a cube is likely to be, in a recording yet unseen
+    #: an engine for a scene and names of parameters, such as a learned one; None: MuJoCo
+    engine: Callable[[FreeScene, tuple[str, ...]], Engine] | None = None
 
     def simulate(self, motions: Motions, *, threads: int = 0) -> Motion:
         """One simulation of every recording, from its estimated start and with the likeliest side."""
@@ -64,8 +67,12 @@ class MotionModel:
         return motion[rows]
 
     def _run(self, motions: Motions, starts: Starts, threads: int) -> Motion:
-        engine = Sampled.in_mujoco(motions.scene, tuple(self.values), period=motions.period, threads=threads)
-        return engine.simulate(starts, self.values, motions.samples)
+        names = tuple(self.values)
+        if self.engine is None:
+            sampled = Sampled.in_mujoco(motions.scene, names, period=motions.period, threads=threads)
+        else:
+            sampled = Sampled(motions.scene, self.engine(motions.scene, names), motions.period)
+        return sampled.simulate(starts, self.values, motions.samples)
 
 
 def shaken(starts: Starts, noise: Array) -> Starts:

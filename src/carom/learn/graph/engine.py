@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -26,6 +27,7 @@ from carom.scenes.shapes import Body
 from carom.scenes.solids import calibrated_body
 from carom.state import Array, Contacts, Motion, SceneState, Status
 
+BEYOND = 0.05  #: of a range's upper end: so far outside of what was trained with is not worth a word
 LOST = 1e3  #: [m] a body that is further off was thrown out of the scene
 IGNORED = ("torsional and rolling friction", "impedance (solimp)", "rounded edges", "a ground that leans")
 
@@ -97,6 +99,7 @@ class GraphEngine:
         rows = bodies or [self._scene.bodies] * count
         made = [self._with_values(row, {n: v[i] for n, v in values.items()}) for i, row in enumerate(rows)]
         contact = contact_of(values, count, self.model.defaults)
+        self._warn(contact, made)
         gravity = values.get("gravity", np.full(count, self._scene.gravity))
         return World(
             solids_of(made, len(self._scene.bodies), dtype=torch.float64).to(dtype=self.dtype, device=self.device),
@@ -105,6 +108,20 @@ class GraphEngine:
             self.tensor(encoded(contact, self.timestep)),
             self.timestep,
         )
+
+    def _warn(self, contact: Mapping[str, Array], rows: Sequence[Sequence[Body]]) -> None:
+        """Say what lies outside of what the network was trained with: there it guesses."""
+        width = np.array([body.solid.width for row in rows for body in row])
+        told = {**contact, "width": width, "bodies": np.full(1, len(self._scene.bodies))}
+        outside = []
+        for name, values in told.items():
+            low, high = self.model.ranges.get(name, (-np.inf, np.inf))
+            least, most = values.min(initial=low), values.max(initial=high)
+            if least < low - BEYOND * high or most > high + BEYOND * high:
+                outside.append(f"{name} {least:.4g} to {most:.4g}, trained with {low:.4g} to {high:.4g}")
+        if outside:
+            words = "the graph simulator guesses outside of what it was trained with"
+            warnings.warn(f"{words}: {'; '.join(outside)}", stacklevel=4)
 
     def tensor(self, values: Array) -> torch.Tensor:
         """Numbers as this engine computes with them."""

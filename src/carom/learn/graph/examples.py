@@ -17,6 +17,8 @@ from carom.scale import ScaledTrajectory
 from carom.state import Array
 
 CLOSE = 0.03  #: [m] a body nearer to the ground than this is worth learning from
+MOVES = 0.01  #: [m/s] what moves faster than this is worth learning from; of frames at rest,
+AT_REST = 10  #: one in so many is
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Frames:
     rotation: torch.Tensor  #: [N, T, B, 3, 3]
     velocity: torch.Tensor  #: [N, T - 1, B, 3] mean from a frame to the next [m/s]
     spin: torch.Tensor  #: [N, T - 1, B, 3] [rad/s]
-    near: torch.Tensor  #: [N, T] whether something is close to the ground, or to another body
+    near: torch.Tensor  #: [N, T] whether something is close to the ground, or to another body, and moves
 
     def __len__(self) -> int:
         return len(self.position)
@@ -92,7 +94,16 @@ def frames_of(trajectories: Sequence[ScaledTrajectory], known: Mapping[str, floa
     gravity = torch.tensor([t.gravity for t in trajectories], dtype=torch.float32)
     world = World(solids.to(dtype=torch.float32), gravity, height, conditions, step)
     moving = [value.to(torch.float32) for value in (position, rotation, velocity, spin)]
-    return Frames(world, moving[0], moving[1], moving[2], moving[3], _near(world, moving[0], moving[1]))
+    near = _near(world, moving[0], moving[1]) & _moves(world, moving[2], moving[3])
+    return Frames(world, moving[0], moving[1], moving[2], moving[3], near)
+
+
+def _moves(world: World, velocity: torch.Tensor, spin: torch.Tensor) -> torch.Tensor:
+    """Frames [N, T] in which something moves, and some of those in which nothing does."""
+    speed = velocity.norm(dim=-1) + spin.norm(dim=-1) * world.solids.gyration[:, None]
+    moves = torch.nn.functional.pad((speed > MOVES).any(dim=-1), (1, 0), value=True)
+    row, frame = torch.meshgrid(*(torch.arange(n) for n in moves.shape), indexing="ij")
+    return moves | ((row + frame) % AT_REST == 0)
 
 
 def _near(world: World, position: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -36,6 +36,13 @@ class Recipe:
     learning_rate: float = 3e-3
     noise: float = 0.003  #: [m/s] on the twists that a window begins with
     judged_every: int = 125  #: updates
+
+    @classmethod
+    def of(cls, updates: int) -> Recipe:
+        """The same stages with so many updates in all."""
+        usual = cls()
+        stages = tuple(replace(s, updates=max(round(s.updates * updates / usual.updates), 1)) for s in usual.stages)
+        return replace(usual, stages=stages)
 
     @property
     def updates(self) -> int:
