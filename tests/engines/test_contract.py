@@ -120,11 +120,11 @@ def brax() -> Engine:
 def graph() -> Engine:
     import torch
 
-    from carom.learn.graph import GraphEngine, GraphModel, ImpulseNetwork
+    from carom.learn.graph import GraphEngine, GraphModel, new_network
 
     torch.manual_seed(0)
     contact = {"friction": 0.3, "face_friction": 0.3, "stiffness": 20_000.0, "damping": 200.0}
-    untrained = GraphModel(ImpulseNetwork(), 0.01, contact, {})
+    untrained = GraphModel(new_network(), 0.01, contact, {})
     return GraphEngine(untrained, CUBES, ("friction", "mass_scale"), dtype=torch.float64)
 
 

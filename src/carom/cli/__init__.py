@@ -16,8 +16,8 @@ from carom.core.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
-    "Stages, in the order in which data flows: check -> identify (suggest) -> scale (train-graph) | distill -> adapt -> "
-    "predict -> plan | train -> rollout; evaluate.",
+    "Stages, in the order in which data flows: check -> identify (suggest) -> scale (train-graph) | distill -> "
+    "adapt -> predict -> plan | train -> rollout; evaluate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from carom.core.rotations import matrices, random_turn
-from carom.learn.graph.dynamics import Moving, World, advance, inertia_in_world
+from carom.learn.graph.dynamics import Moving, World, inertia_in_world
 from carom.learn.graph.network import ImpulseNetwork
 from carom.learn.graph.solids import solids_of
 from carom.learn.graph.turning import turn, turned_by
@@ -57,7 +57,7 @@ def test_momentum_is_kept_when_bodies_meet() -> None:
         before = (mass * now.velocity).sum(1)
         spun = inertia_in_world(turn(-STEP / 2 * now.spin) @ now.rotation, here.solids.inertia) @ now.spin[..., None]
         about = torch.linalg.cross(now.position, mass * now.velocity) + spun[..., 0]
-        after, _, impulse = advance(network(), here, now)
+        after, _, impulse = network().advance(here, now)
         impulses += int((impulse.norm(dim=-1) > 1e-6).sum())
         gained = (mass * after.velocity).sum(1) - before
         gained[:, 2] += weight
@@ -79,7 +79,7 @@ def test_what_happens_does_not_depend_on_where_north_is() -> None:
     turned = Moving(now.position @ heading.T, heading @ now.rotation, now.velocity @ heading.T, now.spin @ heading.T)
     net = network()
     for _ in range(10):
-        now, turned = advance(net, here, now)[0], advance(net, here, turned)[0]
+        now, turned = net.advance(here, now)[0], net.advance(here, turned)[0]
     assert torch.allclose(turned.position, now.position @ heading.T, atol=1e-11)
     assert torch.allclose(turned.rotation, heading @ now.rotation, atol=1e-10)
 
@@ -93,9 +93,9 @@ def test_flight_is_a_parabola_and_keeps_the_angular_momentum() -> None:
         torch.tensor([[[0.5, 0.0, 1.0], [0.0, 0.3, 0.0]]]).double(),
         spin,
     )
-    now, _, _ = advance(network(), here, start, half=True)
+    now, _, _ = network().advance(here, start, half=True)
     for _ in range(39):
-        now, found, _ = advance(network(), here, now)
+        now, found, _ = network().advance(here, now)
         assert not len(found)
     time = 40 * STEP
     fallen = start.position + time * start.velocity
@@ -115,7 +115,7 @@ def test_gradients_lead_through_contact() -> None:
     def end(velocity: torch.Tensor) -> torch.Tensor:
         state = Moving(now.position, now.rotation, velocity, now.spin)
         for _ in range(3):
-            state = advance(net, here, state)[0]
+            state = net.advance(here, state)[0]
         return state.position.sum()
 
     (gradient,) = torch.autograd.grad(end(speed), speed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 
 from carom.scenes.parameters import FREE
 from carom.state import Array
@@ -37,14 +38,7 @@ def contact_of(values: Mapping[str, Array], count: int, defaults: Mapping[str, f
     return {"friction": found["friction"], "face_friction": face, **{n: found[n] for n in ("stiffness", "damping")}}
 
 
-def encoded(contact: Mapping[str, Array], step: float) -> Array:
-    """The conditions as the network reads them [N, 4]."""
-    return np.stack(
-        [
-            contact["friction"],
-            contact["face_friction"],
-            np.log(contact["stiffness"] * step**2) / 3,
-            np.log(contact["damping"] * step) / 3,
-        ],
-        axis=-1,
-    )
+def encoded(contact: Mapping[str, Array | torch.Tensor], step: float) -> torch.Tensor:
+    """The conditions as the network reads them [N, 4]; can be differentiated where they are tensors."""
+    friction, face, stiffness, damping = (torch.as_tensor(contact[name]) for name in CONDITIONS)
+    return torch.stack([friction, face, torch.log(stiffness * step**2) / 3, torch.log(damping * step) / 3], dim=-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import final
 
@@ -17,7 +17,7 @@ from carom.core.rotations import from_scipy
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
 from carom.learn.graph.candidates import Candidates
 from carom.learn.graph.conditions import TAKES, contact_of, encoded
-from carom.learn.graph.dynamics import Moving, World, advance
+from carom.learn.graph.dynamics import Moving, World
 from carom.learn.graph.model import GraphModel
 from carom.learn.graph.solids import SOLID, solids_of
 from carom.learn.graph.turning import matrices_of, turn
@@ -94,6 +94,38 @@ class GraphEngine:
             raise CaromError(f"bodies: expected {len(names)} in each of {len(start)} rows")
         return GraphRun(self, start, self.world(own, len(start), bodies))
 
+    def follow(
+        self,
+        start: SceneState,
+        steps: int,
+        *,
+        values: Mapping[str, ArrayLike] | None = None,
+        velocity: torch.Tensor | None = None,
+        spin: torch.Tensor | None = None,
+        contact: Mapping[str, torch.Tensor] | None = None,
+    ) -> Track:
+        """So many steps from a start, as tensors that can be differentiated.
+
+        Derivatives are those by `velocity` and `spin` [N, B, 3] (they take the place of the start's, and are of the
+        centres of mass) and by parameters of the contact by name, each [N].
+        """
+        world = self.world(row_values(values, len(start), self.parameters), len(start))
+        if contact:
+            given = {n: np.broadcast_to(v.detach().numpy(), (len(start),)) for n, v in contact.items()}
+            every: dict[str, Array | torch.Tensor] = {**contact_of(given, len(start), self.model.defaults)}
+            world = replace(world, conditions=encoded({**every, **contact}, self.timestep).to(self.dtype))
+        now = moving_of(self, world, start)
+        now = replace(now, velocity=now.velocity if velocity is None else velocity.to(self.dtype))
+        now = replace(now, spin=now.spin if spin is None else spin.to(self.dtype))
+        places, turns = [now.position], [now.rotation]
+        for step in range(steps):
+            now, _, _ = self.network.advance(world, now, half=step == 0)
+            places.append(now.position)
+            turns.append(now.rotation)
+        rotation = torch.stack(turns, dim=1)
+        arm = torch.einsum("ntbij,nbj->ntbi", rotation, world.solids.centre)
+        return Track(torch.stack(places, dim=1) - arm, rotation)
+
     def world(self, values: Mapping[str, Array], count: int, bodies: Sequence[Sequence[Body]] | None = None) -> World:
         """What stays the same in rows with these parameters [N], and with these bodies where they differ."""
         rows = bodies or [self._scene.bodies] * count
@@ -105,7 +137,7 @@ class GraphEngine:
             solids_of(made, len(self._scene.bodies), dtype=torch.float64).to(dtype=self.dtype, device=self.device),
             self.tensor(gravity),
             self.tensor(np.full(count, self._scene.ground_height)),
-            self.tensor(encoded(contact, self.timestep)),
+            encoded(contact, self.timestep).to(dtype=self.dtype, device=self.device),
             self.timestep,
         )
 
@@ -139,6 +171,24 @@ class GraphEngine:
         return [calibrated_body(body, towards, none if i else heavy) for i, body in enumerate(row)]
 
 
+@dataclass(frozen=True)
+class Track:
+    """Where bodies go, as tensors."""
+
+    position: torch.Tensor  #: [N, T, B, 3] of the bodies' frames [m]
+    rotation: torch.Tensor  #: [N, T, B, 3, 3] world from body
+
+
+def moving_of(engine: GraphEngine, world: World, start: SceneState) -> Moving:
+    """A state about the centres of mass."""
+    position, quaternion, velocity, spin = (
+        engine.tensor(getattr(start, name)) for name in ("position", "quaternion", "velocity", "spin")
+    )
+    rotation = matrices_of(quaternion)
+    arm = torch.einsum("nbij,nbj->nbi", rotation, world.solids.centre)
+    return Moving(position + arm, rotation, velocity + torch.linalg.cross(spin, arm), spin)
+
+
 @final
 class GraphRun:
     """N rows on their way."""
@@ -152,13 +202,7 @@ class GraphRun:
         self._found: tuple[Candidates, torch.Tensor] | None = None
         rows = torch.as_tensor(self._good, device=engine.device)
         self._world = world[rows]
-        picked = start[self._good]
-        position, quaternion, velocity, spin = (
-            engine.tensor(getattr(picked, name)) for name in ("position", "quaternion", "velocity", "spin")
-        )
-        rotation = matrices_of(quaternion)
-        arm = torch.einsum("nbij,nbj->nbi", rotation, self._world.solids.centre)
-        self._now = Moving(position + arm, rotation, velocity + torch.linalg.cross(spin, arm), spin)
+        self._now = moving_of(engine, self._world, start[self._good])
 
     def __len__(self) -> int:
         return len(self._status)
@@ -178,7 +222,7 @@ class GraphRun:
         for _ in range(self._steps(duration)):
             before = self._now
             self._advance()
-            self._last = self._seen(before, 1.0)
+        self._last = self._seen(before, 1.0)
         return self._last
 
     def rollout(self, duration: ArrayLike, controls: ArrayLike | None = None, *, frames: int = 2) -> Motion:
@@ -199,6 +243,7 @@ class GraphRun:
             for frame in inside:
                 seen = self._seen(before, float(at[frame]) - step)
                 position[:, frame], quaternion[:, frame] = seen.position, seen.quaternion
+        if count:
             self._last = self._seen(before, 1.0)
         return Motion(self._names, times, position, quaternion, self.status, engine_seconds=self._seconds)
 
@@ -235,7 +280,7 @@ class GraphRun:
             return
         before = perf_counter()
         with torch.no_grad():
-            now, found, impulse = advance(self.engine.network, self._world, self._now, half=self._fresh)
+            now, found, impulse = self.engine.network.advance(self._world, self._now, half=self._fresh)
         self._now, self._found, self._fresh = now, (found, impulse), False
         self._seconds += perf_counter() - before
 

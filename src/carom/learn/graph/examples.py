@@ -90,7 +90,7 @@ def frames_of(trajectories: Sequence[ScaledTrajectory], known: Mapping[str, floa
     height = None
     if first.ground is not None:
         height = torch.tensor([0.0 if t.ground is None else t.ground.height for t in trajectories])
-    conditions = torch.as_tensor(encoded(contact_values(trajectories, known), step), dtype=torch.float32)
+    conditions = encoded(contact_values(trajectories, known), step).to(torch.float32)
     gravity = torch.tensor([t.gravity for t in trajectories], dtype=torch.float32)
     world = World(solids.to(dtype=torch.float32), gravity, height, conditions, step)
     moving = [value.to(torch.float32) for value in (position, rotation, velocity, spin)]

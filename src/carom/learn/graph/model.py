@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from carom.core import artefacts
 from carom.core.artefacts import UNITS, Header, versions, write_header
-from carom.core.errors import ModelError
+from carom.core.errors import CaromError, ModelError, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
+from carom.learn.graph.dynamics import GraphNetwork
 from carom.learn.graph.network import ImpulseNetwork, Sizes
 
-FORMAT = "carom-graph/1"
+FORMAT = "carom-graph/2"
 HEADER, WEIGHTS = "graph.json", "network.safetensors"
+
+
+PRESETS = ("default",)
+
+
+def new_network(preset: str = "default", sizes: Mapping[str, int] | None = None) -> GraphNetwork:
+    """An untrained network of a preset; `sizes` where they are not the preset's own."""
+    if preset not in PRESETS:
+        raise CaromError(unknown_name("preset of graph simulators", preset, PRESETS))
+    try:
+        return ImpulseNetwork(Sizes(**(sizes or {})))
+    except TypeError as error:
+        raise ModelError(f"sizes of a network: {error}") from error
 
 
 class GraphHeader(Header):
@@ -22,6 +36,7 @@ class GraphHeader(Header):
 
     units: dict[str, str]
     step: float
+    preset: str
     sizes: dict[str, int]
     defaults: dict[str, float]
     ranges: dict[str, tuple[float, float]]
@@ -33,7 +48,7 @@ class GraphHeader(Header):
 class GraphModel:
     """A network that gives impulses, and where it may be asked."""
 
-    network: ImpulseNetwork
+    network: GraphNetwork
     step: float  #: [s] from one frame to the next
     defaults: Mapping[str, float]  #: parameters of contacts as it learned them, in the mean
     ranges: Mapping[str, tuple[float, float]]  #: lowest and highest of what it was trained with, by name
@@ -48,7 +63,8 @@ class GraphModel:
             "format": FORMAT,
             "units": UNITS,
             "step": self.step,
-            "sizes": asdict(self.network.sizes),
+            "preset": self.network.preset,
+            "sizes": self.network.settings(),
             "defaults": dict(self.defaults),
             "ranges": {name: list(bounds) for name, bounds in self.ranges.items()},
             "held_out": dict(self.held_out),
@@ -67,7 +83,7 @@ def load_graph(folder: str | Path) -> GraphModel:
     header = artefacts.read_header(
         folder / HEADER, GraphHeader, FORMAT, missing=missing, again="carom.learn.graph.train_graph", units=UNITS
     )
-    network = ImpulseNetwork(Sizes(**header["sizes"]))
+    network = new_network(header["preset"], header["sizes"])
     tensors = load_tensors(folder / WEIGHTS, header["files"])
     try:
         network.load_state_dict(tensors)

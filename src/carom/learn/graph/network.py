@@ -8,13 +8,15 @@ where north is; vectors are put together from the normal and the slip alone.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import nn
 
-from carom.learn.graph.candidates import NEAR, Candidates
+from carom.learn.graph.candidates import NEAR, Candidates, candidates
 from carom.learn.graph.conditions import CONDITIONS
+from carom.learn.graph.dynamics import Advanced, GraphNetwork, Moving, World, inertia_in_world, mean_spin
+from carom.learn.graph.turning import turn
 
 SPEED = 0.3  #: [m/s] that speeds are measured in
 INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
@@ -38,8 +40,11 @@ class Bodies:
     position: torch.Tensor  #: [M, 3] [m]
 
 
-class ImpulseNetwork(nn.Module):
-    """Impulses [C, 3] of candidates [N s]."""
+@final
+class ImpulseNetwork(GraphNetwork):
+    """Impulses [C, 3] of candidates [N s]; free motion is closed form."""
+
+    preset = "default"
 
     def __init__(self, sizes: Sizes = Sizes()) -> None:  # noqa: B008 - frozen
         super().__init__()
@@ -62,6 +67,32 @@ class ImpulseNetwork(nn.Module):
     def settings(self) -> dict[str, Any]:
         """What it takes to make this network again, weights apart."""
         return asdict(self.sizes)
+
+    def advance(self, world: World, now: Moving, *, half: bool = False) -> Advanced:
+        """See `GraphNetwork`."""
+        step, solids = world.step, world.solids
+        middle = now.rotation if half else turn(-step / 2 * now.spin) @ now.rotation
+        momentum = torch.einsum("nbij,nbj->nbi", inertia_in_world(middle, solids.inertia), now.spin)
+        falling = now.velocity.clone()
+        falling[..., 2] = falling[..., 2] - step * world.gravity[:, None]
+        here = inertia_in_world(now.rotation, solids.inertia)
+        spin = torch.linalg.solve(here, momentum)
+        with torch.no_grad():
+            reach = step * (falling.norm(dim=-1) + spin.norm(dim=-1) * solids.reach)
+        found = candidates(solids, now.position, now.rotation, world.ground, reach)
+        impulse = found.point.new_zeros(0, 3)
+        after, angular = falling, momentum
+        if len(found):
+            bodies = Bodies(1 / solids.mass.flatten(), torch.linalg.inv(here.flatten(0, 1)), now.position.flatten(0, 1))
+            told = world.conditions[torch.div(found.second, now.position.shape[1], rounding_mode="floor")]
+            impulse, after, pushed = self(found, bodies, falling.flatten(0, 1), spin.flatten(0, 1), told, step)
+            after = after.reshape(falling.shape)
+            angular = momentum + torch.einsum("nbij,nbj->nbi", here, pushed.reshape(spin.shape) - spin)
+        if half:
+            after, angular = (now.velocity + after) / 2, (momentum + angular) / 2
+        turning = mean_spin(now.rotation, solids.inertia, angular, step)
+        moved = Moving(now.position + step * after, turn(step * turning) @ now.rotation, after, turning)
+        return Advanced(moved, found, impulse)
 
     def forward(
         self,

@@ -18,8 +18,7 @@ from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.graph.examples import Frames, contact_values, frames_of
-from carom.learn.graph.model import GraphModel
-from carom.learn.graph.network import ImpulseNetwork, Sizes
+from carom.learn.graph.model import GraphModel, new_network
 from carom.learn.graph.training import Learner, Recipe, rollout_errors
 from carom.learn.impact.training import torch_threads
 from carom.scale import ScaledTrajectory, Trajectories, load
@@ -55,7 +54,8 @@ def train_graph(
     out: str | Path,
     *,
     recipe: Recipe | None = None,
-    sizes: Sizes | None = None,
+    preset: str = "default",
+    sizes: Mapping[str, int] | None = None,
     known: Mapping[str, float] | None = None,
     seed: int = 0,
     progress: Progress = silent,
@@ -64,11 +64,12 @@ def train_graph(
 
     `known` are contact parameters by name for trajectories that state none: rotated recordings.
     """
-    recipe, sizes, place = recipe or Recipe(), sizes or Sizes(), Path(out)
+    recipe, place = recipe or Recipe(), Path(out)
+    new_network(preset, sizes)  # refused before any work
     sets = [load(folder) for folder in data]
     _same_period(sets)
     with locked(place), torch_threads(1):
-        return _train(sets, place, (recipe, sizes, dict(known or {})), seed, progress)
+        return _train(sets, place, (recipe, (preset, sizes), dict(known or {})), seed, progress)
 
 
 def _same_period(sets: Sequence[Trajectories]) -> None:
@@ -103,18 +104,24 @@ def _split(
 def _train(
     sets: Sequence[Trajectories],
     out: Path,
-    how: tuple[Recipe, Sizes, Mapping[str, float]],
+    how: tuple[Recipe, tuple[str, Mapping[str, int] | None], Mapping[str, float]],
     seed: int,
     progress: Progress,
 ) -> GraphTraining:
     start = perf_counter()
-    recipe, sizes, known = how
+    recipe, (preset, sizes), known = how
     learned, judged, every = _split(sets, known)
     made_from = {found.folder.resolve().name: str(found.header[SEAL]) for found in sets}
-    settings = {"recipe": asdict(recipe), "sizes": asdict(sizes), "seed": seed, "data": made_from, "known": dict(known)}
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = ImpulseNetwork(sizes)
+        network = new_network(preset, sizes)
+    settings = {
+        "recipe": asdict(recipe),
+        "network": {"preset": preset, **network.settings()},
+        "seed": seed,
+        "data": made_from,
+        "known": dict(known),
+    }
     learner = Learner.new(network, recipe, seed)
     curve = _resumed(out / CHECKPOINT, learner, settings)
     loss = 0.0

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from carom.learn.graph.dynamics import advance
+from carom.learn.graph.dynamics import GraphNetwork
 from carom.learn.graph.examples import Frames
-from carom.learn.graph.network import ImpulseNetwork
 from carom.learn.graph.turning import turned_by
 
 SPEED_SCALE, PLACE_SCALE = 0.03, 0.002  #: [m/s] and [m] beyond which errors count in proportion, not squared
@@ -62,7 +61,7 @@ class Recipe:
 
 
 def window_loss(
-    network: ImpulseNetwork, frames: Frames, picked: torch.Tensor, length: int, noise: float, rng: torch.Generator
+    network: GraphNetwork, frames: Frames, picked: torch.Tensor, length: int, noise: float, rng: torch.Generator
 ) -> torch.Tensor:
     """Pseudo-Huber loss, in the norm of the kinetic energy, over windows [K, 2] of so many frames."""
     row, frame = picked.unbind(-1)
@@ -73,7 +72,7 @@ def window_loss(
     now = type(now)(now.position, now.rotation, velocity, spin)
     loss = now.position.new_zeros(())
     for ahead in range(length):
-        now, _, _ = advance(network, world, now)
+        now, _, _ = network.advance(world, now)
         at = frame + ahead
         loss = loss + _huber(
             now.velocity - frames.velocity[row, at], (now.spin - frames.spin[row, at]) * lever, SPEED_SCALE
@@ -94,7 +93,7 @@ def _huber(linear: torch.Tensor, angular: torch.Tensor, scale: float) -> torch.T
 class Learner:
     """A training on its way: what a checkpoint has to hold."""
 
-    network: ImpulseNetwork
+    network: GraphNetwork
     recipe: Recipe
     optimiser: torch.optim.AdamW
     rng: torch.Generator
@@ -103,7 +102,7 @@ class Learner:
     best_weights: dict[str, torch.Tensor] | None = None
 
     @classmethod
-    def new(cls, network: ImpulseNetwork, recipe: Recipe, seed: int) -> Learner:
+    def new(cls, network: GraphNetwork, recipe: Recipe, seed: int) -> Learner:
         optimiser = torch.optim.AdamW(network.parameters(), lr=recipe.learning_rate, weight_decay=1e-5)
         return cls(network, recipe, optimiser, torch.Generator().manual_seed(seed))
 
@@ -141,14 +140,14 @@ class Learner:
 
 
 @torch.no_grad()
-def rollout_errors(network: ImpulseNetwork, groups: Sequence[Frames]) -> dict[str, float]:
+def rollout_errors(network: GraphNetwork, groups: Sequence[Frames]) -> dict[str, float]:
     """Mean distance over the bodies' reach and mean angle [rad] over rollouts, and Eq. 1's sum of the two."""
     places, angles = [], []
     for frames in groups:
         every = torch.arange(len(frames))
         now = frames.at(every, torch.ones_like(every))
         for at in range(2, min(frames.position.shape[1], FRAMES_JUDGED)):
-            now, _, _ = advance(network, frames.world, now)
+            now, _, _ = network.advance(frames.world, now)
             off = (now.position - frames.position[:, at]).norm(dim=-1) / frames.world.solids.reach
             apart = turned_by(now.rotation @ frames.rotation[:, at].transpose(-1, -2)).norm(dim=-1)
             places.append(off.flatten())
