@@ -144,7 +144,7 @@ class GraphEngine:
     def _warn(self, contact: Mapping[str, Array], rows: Sequence[Sequence[Body]]) -> None:
         """Say what lies outside of what the network was trained with: there it guesses."""
         width = np.array([body.solid.width for row in rows for body in row])
-        told = {**contact, "width": width, "bodies": np.full(1, len(self._scene.bodies))}
+        told = {**contact, "width": width, "bodies": np.full(1, float(len(self._scene.bodies)))}
         outside = []
         for name, values in told.items():
             low, high = self.model.ranges.get(name, (-np.inf, np.inf))
