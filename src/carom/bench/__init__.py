@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: name of each benchmark and the module that has it; only the one asked for is loaded, as some need an extra
 MODULES = {
     "distill": "distillation",
+    "graph": "graph",
     "impact-accuracy": "impact_accuracy",
     "planning": "planning",
     "planning-time": "planning_time",

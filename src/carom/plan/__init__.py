@@ -1,6 +1,7 @@
-"""Strikes that bring a target where it is wanted: the search, its methods, and the commands for a robot."""
+"""What to do so that a body ends where it is wanted: strikes, their search, commands for a robot; pushes."""
 
+from carom.plan.pushes import PushPlan, PushTask, plan_pushes
 from carom.plan.search import Plan, plan_strike
 from carom.plan.space import StrikeSpace, approach, strike_space
 
-__all__ = ["Plan", "StrikeSpace", "approach", "plan_strike", "strike_space"]
+__all__ = ["Plan", "PushPlan", "PushTask", "StrikeSpace", "approach", "plan_pushes", "plan_strike", "strike_space"]

@@ -101,3 +101,15 @@ def test_derivatives_of_gaps_and_points_are_those_of_finite_differences(seed: in
     differences = torch.stack(columns, dim=-1).reshape(exact.shape)
     cosine = torch.nn.functional.cosine_similarity(exact.flatten(), differences.flatten(), dim=0)
     assert cosine > 0.9999
+
+
+@pytest.mark.parametrize("depth", [0.0, 0.002, 0.01, 0.03])
+def test_cubes_of_the_same_height_push_each_other_aside_and_never_up(depth: float) -> None:
+    """Their tops are level: the nearest face of a corner inside may be the top, but it keeps nothing apart."""
+    cube = Body("cube", "target", Shape("box", size=(0.1, 0.1, 0.1)), mass=0.3)
+    position = torch.tensor([[[0.0, 0.0, 0.05], [0.1 - depth, 0.03, 0.05]]], dtype=torch.float64)
+    rotation = torch.eye(3, dtype=torch.float64).expand(1, 2, 3, 3)
+    found = candidates(solids_of([(cube, cube)], dtype=torch.float64), position, rotation, None, torch.zeros(1, 2))
+    assert len(found) >= 4
+    assert found.normal[:, 0].numpy() == pytest.approx(1.0 - 2.0 * (found.first.numpy() == 1))
+    assert found.gap.numpy() == pytest.approx(-depth, abs=1e-9)

@@ -14,7 +14,8 @@ import torch
 from carom.learn.graph.solids import Solids
 
 NEAR = 0.01  #: [m] beyond what two bodies approach within a step: nearer ones are candidates
-DEEP = 0.02  #: [m] at most that features lie inside each other
+DEEP = 0.04  #: [m] at most that features lie inside each other
+ALIKE = 2e-3  #: [m] by which edges may overlap further than a face and count beside it
 SLACK = 1e-3  #: [m] by which a corner's foot may lie outside of a face
 
 
@@ -78,11 +79,10 @@ def _between(solids: Solids, position: torch.Tensor, rotation: torch.Tensor, rea
     one, other = row * bodies + i[pair], row * bodies + j[pair]
     near = NEAR + (reach.flatten()[one] + reach.flatten()[other])
     flat = _Flat(solids, position.flatten(0, 1), rotation.flatten(0, 1))
-    return [
-        _corners_over_faces(flat, one, other, near),
-        _corners_over_faces(flat, other, one, near),
-        _edges_across_edges(flat, one, other, near),
-    ]
+    over_one, apart_one = _corners_over_faces(flat, one, other, near)
+    over_other, apart_other = _corners_over_faces(flat, other, one, near)
+    least = torch.maximum(apart_one, apart_other) - ALIKE
+    return [over_one, over_other, _edges_across_edges(flat, one, other, near, least)]
 
 
 class _Flat:
@@ -106,35 +106,45 @@ class _Flat:
         return torch.einsum("pji,p...j->p...i", self.rotation[body], world - self.position[body].reshape(shape))
 
 
-def _corners_over_faces(flat: _Flat, faced: torch.Tensor, pointed: torch.Tensor, near: torch.Tensor) -> Candidates:
-    """Corners of `pointed` bodies [P] over faces of `faced` ones [P]."""
+def _corners_over_faces(
+    flat: _Flat, faced: torch.Tensor, pointed: torch.Tensor, near: torch.Tensor
+) -> tuple[Candidates, torch.Tensor]:
+    """Corners of `pointed` bodies [P] over a face of `faced` ones [P]; and how far that face keeps them apart [P]."""
     with torch.no_grad():
         seen = flat.own(faced, flat.world(pointed, flat.corners[pointed]))
         height = torch.einsum("pvj,pfj->pvf", seen, flat.normals[faced]) - flat.offsets[faced][:, None]
         height = torch.where(torch.isfinite(height), height, -torch.inf)
-        gap, face = height.max(dim=-1)
-        foot = seen - gap[..., None] * torch.gather(flat.normals[faced], 1, face[..., None].expand(*face.shape, 3))
+        # the face that keeps the bodies apart, or nearly: of a corner inside, another face may be nearer by chance
+        above = torch.where(flat.there[pointed][..., None], height, torch.inf).amin(dim=1)
+        separation, face = above.max(dim=-1)
+        gap = height[torch.arange(len(face), device=face.device), :, face]
+        normal = flat.normals[faced, face]
+        foot = seen - gap[..., None] * normal[:, None]
         outside = torch.einsum("pvj,pfj->pvf", foot, flat.normals[faced]) - flat.offsets[faced][:, None]
         inside = torch.where(torch.isfinite(outside), outside, -torch.inf).max(dim=-1).values < SLACK
         keep = flat.there[pointed] & inside & (gap < near[:, None]) & (gap > -DEEP)
         pair, corner = keep.nonzero(as_tuple=True)
-        side = face[pair, corner]
+        side = face[pair]
     first, second = faced[pair], pointed[pair]
     point = flat.world(second, flat.corners[second, corner])
     normal = torch.einsum("pij,pj->pi", flat.rotation[first], flat.normals[first, side])
     apart = ((point - flat.position[first]) * normal).sum(-1) - flat.offsets[first, side]
     flatness = _flatness(flat.solids, _rows(flat), second, normal)
-    return Candidates(
-        first, second, point - normal * apart[:, None] / 2, normal, apart, torch.ones_like(apart), flatness
-    )
+    middle = point - normal * apart[:, None] / 2
+    return Candidates(first, second, middle, normal, apart, torch.ones_like(apart), flatness), separation
 
 
 def _rows(flat: _Flat) -> torch.Tensor:
     return flat.rotation.reshape(*flat.solids.mass.shape, 3, 3)
 
 
-def _edges_across_edges(flat: _Flat, one: torch.Tensor, other: torch.Tensor, near: torch.Tensor) -> Candidates:
-    """Edges of two bodies [P] that cross: their common normal lies between the faces beside each of them."""
+def _edges_across_edges(
+    flat: _Flat, one: torch.Tensor, other: torch.Tensor, near: torch.Tensor, least: torch.Tensor
+) -> Candidates:
+    """Edges of two bodies [P] that cross: their common normal lies between the faces beside each of them.
+
+    Edges that overlap further than `least` [P] [m] do not keep the bodies apart: a face does.
+    """
     with torch.no_grad():
         begin_a, along_a, left_a, right_a = _edges(flat, one)
         begin_b, along_b, left_b, right_b = _edges(flat, other)
@@ -150,6 +160,7 @@ def _edges_across_edges(flat: _Flat, one: torch.Tensor, other: torch.Tensor, nea
         s, t = _crossing(across, along_a[:, :, None], along_b[:, None, :])
         ok &= (s > 0) & (s < 1) & (t > 0) & (t < 1) & (gap < near[:, None, None]) & (gap > -DEEP)
         parallel = size < 0.05 * along_a.norm(dim=-1)[:, :, None] * along_b.norm(dim=-1)[:, None, :]
+        ok &= gap > least[:, None, None]
         ok &= ~parallel & flat.edge_there[one][:, :, None] & flat.edge_there[other][:, None, :]
         pair, edge_a, edge_b = ok.nonzero(as_tuple=True)
         sign = torch.where((cross[pair, edge_a, edge_b] * normal[pair, edge_a, edge_b]).sum(-1) < 0, -1.0, 1.0)

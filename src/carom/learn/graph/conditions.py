@@ -40,5 +40,9 @@ def contact_of(values: Mapping[str, Array], count: int, defaults: Mapping[str, f
 
 def encoded(contact: Mapping[str, Array | torch.Tensor], step: float) -> torch.Tensor:
     """The conditions as the network reads them [N, 4]; can be differentiated where they are tensors."""
-    friction, face, stiffness, damping = (torch.as_tensor(contact[name]) for name in CONDITIONS)
+    friction, face, stiffness, damping = (_tensor(contact[name]) for name in CONDITIONS)
     return torch.stack([friction, face, torch.log(stiffness * step**2) / 3, torch.log(damping * step) / 3], dim=-1)
+
+
+def _tensor(values: Array | torch.Tensor) -> torch.Tensor:
+    return values if isinstance(values, torch.Tensor) else torch.tensor(np.array(values))
