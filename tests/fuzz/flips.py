@@ -19,6 +19,7 @@ from run import make_seeds
 
 #: artefacts with checksums: base and corrected models, policies, trainings, checkpoints, data sets, parameters, Parquet
 KINDS = ("bases", "hybrid", "policy", "training", "checkpoint", "trajectories", "impacts", "parameters")
+KINDS += ("graph", "graph-checkpoint")
 RECORDED = ("recordings-parquet",)  #: its header is a person's file, without a checksum; its data have one
 
 

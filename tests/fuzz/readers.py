@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -21,7 +22,7 @@ from carom.recordings import Recordings, Trajectory, check, kind_of, read, read_
 from carom.scenes.load import load_scene, scene_to_dict
 from carom.scenes.scene import mjcf_scene
 from carom.scenes.strike import builtin
-from carom.state import Strikes
+from carom.state import SceneState, Strikes
 
 
 @dataclass(frozen=True)
@@ -429,6 +430,68 @@ def _dropped(folder: Path) -> None:
     shutil.rmtree(folder / "in")
 
 
+_SMALL = {"hidden": 8, "memory": 4, "layers": 2}
+
+
+def _graph(folder: Path) -> None:
+    from carom.learn.graph import GraphModel, new_network
+
+    contact = {"friction": 0.3, "face_friction": 0.3, "stiffness": 20_000.0, "damping": 200.0}
+    network = new_network(sizes=_SMALL)
+    GraphModel(network, 0.01, contact, {"friction": (0.1, 0.5)}, {"place": 0.1}).save(folder)
+
+
+def _load_graph(folder: Path) -> str:
+    """A graph simulator, and what it says of a cube that falls."""
+    from carom.learn.graph import GraphEngine, load_graph
+    from carom.scenes.free import toss_scene
+
+    found = load_graph(folder)
+    one, none = np.ones((1, 1, 1)), np.zeros((1, 1, 3))
+    start = SceneState(("cube",), one * [0.0, 0.0, 0.06], one * [1.0, 0.0, 0.0, 0.0], none, none)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what lies outside of its ranges is said so
+        motion = GraphEngine(found, toss_scene()).open(start).rollout(5 * found.step, frames=3)
+    words = (found.step, dict(found.defaults), dict(found.ranges), dict(found.held_out))
+    return str(words) + _digest(*found.network.state_dict().values(), motion.position)
+
+
+def _graph_learner() -> Any:
+    """A small graph simulator in training, after one update."""
+    import torch
+
+    from carom.learn.graph import Recipe, new_network
+    from carom.learn.graph.training import Learner
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        learner = Learner.new(new_network(sizes=_SMALL), Recipe(), 0)
+    sum((value**2).sum() for value in learner.network.parameters()).backward()
+    learner.optimiser.step()
+    return learner
+
+
+def _graph_checkpoint(folder: Path) -> None:
+    from carom.learn.graph.run import _keep
+
+    learner = _graph_learner()
+    learner.update = 5
+    _keep(folder, learner, {"seed": 0}, [(5, 0.1, 0.2, 0.3)])
+
+
+def _load_graph_checkpoint(folder: Path) -> str:
+    from carom.learn.graph.run import _resumed
+
+    learner = _graph_learner()
+    if not (folder / "checkpoint.json").is_file():
+        raise CaromError(f"{folder}: no checkpoint")
+    curve = _resumed(folder, learner, {"seed": 0})
+    state = learner.optimiser.state_dict()["state"]
+    kept = [value for index in sorted(state) for value in state[index].values()]
+    weights = learner.network.state_dict().values()
+    return str((curve, learner.update, learner.best)) + _digest(*weights, *kept, learner.rng.get_state())
+
+
 def _impacts(folder: Path) -> None:
     from carom.learn.impact.dataset import generate
 
@@ -487,6 +550,10 @@ READERS: Mapping[str, Reader] = {
     "policy": Reader(_policy, _load_policy, ("policy.*",), ("policy.json",), share=9),
     "checkpoint": Reader(_checkpoint, _load_checkpoint, ("*.json", "checkpoint-*/*"), TRAINED, share=6),
     "training": Reader(_settings, _load_settings, ("*.json",), ("policy.json", "settings.json"), share=5),
+    "graph": Reader(_graph, _load_graph, ("graph.json", "*.safetensors"), ("graph.json",), share=6),
+    "graph-checkpoint": Reader(
+        _graph_checkpoint, _load_graph_checkpoint, ("checkpoint.json", "*.safetensors"), ("checkpoint.json",), share=5
+    ),
     "trajectories": Reader(_trajectories, _load_trajectories, ("_header.json", "*.parquet"), DATA, share=7),
     "dropped": Reader(_dropped, _load_trajectories, ("_header.json",), DATA, share=5),
     "impacts": Reader(_impacts, _load_impacts, ("_header.json", "*.parquet"), DATA, share=6),

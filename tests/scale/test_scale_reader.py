@@ -173,10 +173,10 @@ def test_the_command_makes_data_and_says_what(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tos",), "unknown scene 'tos' (did you mean 'toss'?); known: toss, cubes, or a folder of recordings"),
-        ((), "expected a scene (toss, cubes, or a recordings folder), --mesh, or --augment"),
+        (("tos",), "unknown scene 'tos' (did you mean 'toss'?); known: toss, cubes, shapes, or a folder of recordings"),
+        ((), "expected a scene (toss, cubes, shapes, or a recordings folder), --mesh, or --augment"),
         (("toss", "--mesh", "a.stl"), "expected a scene or --mesh, got both"),
-        (("toss", "--bodies", 1, 2), "--bodies belongs to cubes and to --mesh"),
+        (("toss", "--bodies", 1, 2), "--bodies belongs to cubes, shapes and --mesh"),
         (("toss", "--density", 100), "--density belongs to --mesh"),
         (("--augment", "x", "--spread"), "--augment rotates recordings as they are: --spread has no meaning there"),
         (("--augment", "x", "--size", 1, 1), "--augment rotates recordings as they are: --size has no meaning there"),

@@ -94,9 +94,9 @@ def _notes(o: Options) -> tuple[str, ...]:
         "one simulation: from the likeliest side and the estimated start alone. graph-augmented: the same network, "
         f"trained on the {FITTED} recordings rotated about the vertical; contact parameters are told it as MuJoCo's.",
         "bowling, new-shapes, new-parameters: one second against the MuJoCo that taught it, which is the truth there. "
-        f"One network, trained on tosses, cubes and other shapes, parameters up to {VARIED:g} times above and below the "
-        "calibrated ones. Yardstick: MuJoCo against itself, starts moved by 0.5 mm and 0.5 degrees. Overlaps are the "
-        "deepest of all rollouts, in parts of the width.",
+        f"One network, trained on tosses, cubes and other shapes, parameters up to {VARIED:g} times above and below "
+        "the calibrated ones. Yardstick: MuJoCo against itself, starts moved by 0.5 mm and 0.5 degrees. Overlaps are "
+        "the deepest of all rollouts, in parts of the width.",
         f"two-cubes: pushes that make another cube stop at one of {TARGETS} targets, reached within "
         f"{1e3 * NEAR:g} mm. Targets are where random pushes end in the calibrated MuJoCo. Bullet is a stand-in: other "
         "physics, with MuJoCo's calibrated friction.",
