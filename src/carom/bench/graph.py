@@ -72,7 +72,7 @@ def _of_mujoco(o: Options, draw: int, representative: bool) -> tuple[Array, Arra
 def _errors(measured: Motions, motion: Motion) -> tuple[Array, Array]:
     """Of each toss [N]: distance over the width [%] and angle [deg]."""
     position, angle = trajectory_errors(measured, motion)
-    return 100 * position, np.degrees(angle)
+    return 100 * position[0], np.degrees(angle[0])
 
 
 def _row(method: str, metric: str, value: float) -> dict[str, object]:

@@ -6,6 +6,7 @@ The state is a pose and the mean twist since the last frame (Verlet): what a cam
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -61,14 +62,15 @@ class Advanced(NamedTuple):
     """The next frame, and what touched on the way."""
 
     moving: Moving
-    found: Candidates
-    impulse: torch.Tensor  #: [C, 3] of the candidates [N s]
+    found: Candidates | None  #: None where a network knows no impulses
+    impulse: torch.Tensor | None  #: [C, 3] of the candidates [N s]
 
 
 class GraphNetwork(nn.Module, ABC):
     """A network that brings bodies from one frame to the next."""
 
     preset: ClassVar[str]  #: name of its kind
+    flies: ClassVar[bool] = True  #: free flight is closed form: there is nothing to learn from it
 
     @abstractmethod
     def advance(self, world: World, now: Moving, *, half: bool = False) -> Advanced:
@@ -81,3 +83,25 @@ class GraphNetwork(nn.Module, ABC):
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """What it takes to make this network again, weights apart."""
+
+    def step_loss(self, world: World, now: Moving, then: Moving) -> torch.Tensor:
+        """What the next frame misses of the true one, for training."""
+        return twist_loss(world, self.advance(world, now).moving, then)
+
+    def prepare(self, examples: Sequence[tuple[World, Moving, Moving]]) -> None:
+        """See some examples of a frame and the next one before training; most networks have no use for it."""
+
+
+SPEED_SCALE = 0.03  #: [m/s] beyond which errors count in proportion, not squared
+
+
+def huber(linear: torch.Tensor, angular: torch.Tensor, scale: float) -> torch.Tensor:
+    """Pseudo-Huber loss of errors [..., 3], those of angles times their lever."""
+    square = (linear * linear).sum(-1) + (angular * angular).sum(-1)
+    return (torch.sqrt(1 + square / scale**2) - 1).mean()
+
+
+def twist_loss(world: World, found: Moving, wanted: Moving) -> torch.Tensor:
+    """Pseudo-Huber loss of twists, in the norm of the kinetic energy."""
+    lever = world.solids.gyration[..., None]
+    return huber(found.velocity - wanted.velocity, (found.spin - wanted.spin) * lever, SPEED_SCALE)

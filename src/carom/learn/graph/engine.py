@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.core.rotations import from_scipy
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
-from carom.learn.graph.candidates import Candidates
 from carom.learn.graph.conditions import TAKES, contact_of, encoded
-from carom.learn.graph.dynamics import Moving, World
+from carom.learn.graph.dynamics import Advanced, Moving, World
 from carom.learn.graph.model import GraphModel
 from carom.learn.graph.solids import SOLID, solids_of
 from carom.learn.graph.turning import matrices_of, turn
@@ -199,7 +198,7 @@ class GraphRun:
         self._status = np.where(start.finite, Status.MOVING, Status.FAILED).astype(np.int8)
         self._good = np.flatnonzero(start.finite)
         self._last = start
-        self._found: tuple[Candidates, torch.Tensor] | None = None
+        self._advanced: Advanced | None = None
         rows = torch.as_tensor(self._good, device=engine.device)
         self._world = world[rows]
         self._now = moving_of(engine, self._world, start[self._good])
@@ -249,9 +248,12 @@ class GraphRun:
 
     def contacts(self) -> Contacts:
         """What touched during the last step, with the impulses that the network gave."""
-        if self._found is None:
+        if self._advanced is None:
             raise CaromError("the graph simulator has contacts once it has been stepped")
-        found, impulse = self._found
+        _, found, impulse = self._advanced
+        if found is None or impulse is None:
+            preset = self.engine.network.preset
+            raise CaromError(f"a graph simulator of the preset `{preset}` gives accelerations, no impulses of contacts")
         bodies = len(self._names)
         pressed = (impulse * found.normal).sum(-1) > 0
         second = found.second[pressed].cpu().numpy()
@@ -280,8 +282,8 @@ class GraphRun:
             return
         before = perf_counter()
         with torch.no_grad():
-            now, found, impulse = self.engine.network.advance(self._world, self._now, half=self._fresh)
-        self._now, self._found, self._fresh = now, (found, impulse), False
+            self._advanced = self.engine.network.advance(self._world, self._now, half=self._fresh)
+        self._now, self._fresh = self._advanced.moving, False
         self._seconds += perf_counter() - before
 
     def _seen(self, before: Moving, share: float) -> SceneState:

@@ -44,10 +44,10 @@ class Frames:
     def bodies(self) -> int:
         return self.position.shape[2]
 
-    def windows(self, length: int) -> torch.Tensor:
-        """Rows and frames [K, 2] from which so many steps can be followed, with contact near."""
+    def windows(self, length: int, *, flight: bool = False) -> torch.Tensor:
+        """Rows and frames [K, 2] from which so many steps can be followed, with contact near; `flight`: all of them."""
         last = self.position.shape[1] - length
-        found = self.near[:, 1:last].nonzero()
+        found = (self.near[:, 1:last] | flight).nonzero()
         found[:, 1] += 1
         return found
 

@@ -3,44 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import torch
+from pydantic import Field, FiniteFloat
+
 from carom.core import artefacts
-from carom.core.artefacts import UNITS, Header, versions, write_header
-from carom.core.errors import CaromError, ModelError, unknown_name
+from carom.core.artefacts import UNITS, Header, Keys, versions, write_header
+from carom.core.errors import CaromError, ModelError, short, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.graph.dynamics import GraphNetwork
+from carom.learn.graph.face_network import FaceNetwork, FaceSizes
 from carom.learn.graph.network import ImpulseNetwork, Sizes
 
 FORMAT = "carom-graph/2"
 HEADER, WEIGHTS = "graph.json", "network.safetensors"
 
 
-PRESETS = ("default",)
+PRESETS = ("default", "paper")
+LARGEST = 1024  #: of each of a network's sizes
 
 
 def new_network(preset: str = "default", sizes: Mapping[str, int] | None = None) -> GraphNetwork:
     """An untrained network of a preset; `sizes` where they are not the preset's own."""
     if preset not in PRESETS:
         raise CaromError(unknown_name("preset of graph simulators", preset, PRESETS))
-    try:
-        return ImpulseNetwork(Sizes(**(sizes or {})))
-    except TypeError as error:
-        raise ModelError(f"sizes of a network: {error}") from error
+    kind: type[Sizes | FaceSizes] = Sizes if preset == "default" else FaceSizes
+    known = [f.name for f in fields(kind)]
+    for name, value in (sizes or {}).items():
+        if name not in known:
+            raise CaromError(unknown_name("size of a network", name, known))
+        if not 1 <= value <= LARGEST:
+            raise CaromError(f"size '{name}' of a network: expected 1 to {LARGEST}, got {short(value)}")
+    made = kind(**(sizes or {}))
+    return ImpulseNetwork(made) if isinstance(made, Sizes) else FaceNetwork(made)
+
+
+class DefaultKeys(Keys):
+    """Parameters of contacts, by name."""
+
+    friction: float = Field(ge=0, le=1e3)
+    face_friction: float = Field(ge=0, le=1e3)
+    stiffness: float = Field(gt=0, le=1e15)
+    damping: float = Field(gt=0, le=1e15)
 
 
 class GraphHeader(Header):
     """The header of a graph simulator."""
 
     units: dict[str, str]
-    step: float
+    step: float = Field(gt=0, le=1.0)
     preset: str
     sizes: dict[str, int]
-    defaults: dict[str, float]
-    ranges: dict[str, tuple[float, float]]
-    held_out: dict[str, float]
+    defaults: DefaultKeys
+    ranges: dict[str, tuple[FiniteFloat, FiniteFloat]]
+    held_out: dict[str, FiniteFloat]
     made_by: dict[str, Any]
 
 
@@ -76,19 +95,26 @@ class GraphModel:
         write_header(folder / HEADER, header)
 
 
+def put_weights(network: GraphNetwork, tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    """Give a network the weights that were read from `path`; raises if they are not for this network."""
+    try:
+        network.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise ModelError(f"{path} is damaged: {' '.join(str(error).split()):.200}") from error
+
+
 def load_graph(folder: str | Path) -> GraphModel:
     """The graph simulator in a folder; refuses one that is damaged, or that is none."""
     folder = Path(folder)
-    missing = f"{folder} holds no graph simulator ({HEADER} is missing); make one with: carom.learn.graph.train_graph"
+    missing = f"{folder} holds no graph simulator ({HEADER} is missing); make one with: carom train-graph DATA"
     header = artefacts.read_header(
-        folder / HEADER, GraphHeader, FORMAT, missing=missing, again="carom.learn.graph.train_graph", units=UNITS
+        folder / HEADER, GraphHeader, FORMAT, missing=missing, again="carom train-graph", units=UNITS
     )
-    network = new_network(header["preset"], header["sizes"])
-    tensors = load_tensors(folder / WEIGHTS, header["files"])
     try:
-        network.load_state_dict(tensors)
-    except RuntimeError as error:
-        raise ModelError(f"{folder / WEIGHTS} is damaged: {str(error).splitlines()[0]}") from error
+        network = new_network(header["preset"], header["sizes"])
+    except CaromError as error:
+        raise ModelError(f"{folder / HEADER}: {error}") from error
+    put_weights(network, load_tensors(folder / WEIGHTS, header["files"]), folder / WEIGHTS)
     ranges = {name: (float(low), float(high)) for name, (low, high) in header["ranges"].items()}
     return GraphModel(
         network.requires_grad_(False), header["step"], header["defaults"], ranges, header["held_out"], header["made_by"]

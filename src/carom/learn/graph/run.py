@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import Field, FiniteFloat
 
 from carom.core.artefacts import SEAL, Header, plain, read_header, versions, write_header
-from carom.core.errors import CaromError
+from carom.core.errors import CaromError, short
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.tensors import load_tensors, write_tensors
@@ -34,9 +35,9 @@ class CheckpointHeader(Header):
     """The header of a checkpoint."""
 
     settings: dict[str, Any]
-    update: int
-    best: float | None
-    curve: list[tuple[int, float, float, float]]
+    update: int = Field(ge=0, le=10**9)
+    best: FiniteFloat | None
+    curve: list[tuple[int, FiniteFloat, FiniteFloat, FiniteFloat]]
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def _train(
         "known": dict(known),
     }
     learner = Learner.new(network, recipe, seed)
+    learner.prepare(learned)
     curve = _resumed(out / CHECKPOINT, learner, settings)
     loss = 0.0
     while learner.update < recipe.updates:
@@ -141,12 +143,7 @@ def _train(
         {name: float(np.exp(np.log(v).mean())) for name, v in contact.items()},
         _ranges(every, contact),
         rollout_errors(network, judged),
-        {
-            "made_by": "carom.learn.graph.train_graph",
-            "seed": seed,
-            "recipe": asdict(recipe),
-            "trajectories": len(every),
-        },
+        {"command": "carom train-graph", "seed": seed, "recipe": asdict(recipe), "trajectories": len(every)},
     )
     model.save(out, made_from=made_from)
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
@@ -185,25 +182,54 @@ def _resumed(folder: Path, learner: Learner, settings: Mapping[str, Any]) -> lis
     path = folder / "checkpoint.json"
     if not path.is_file():
         return []
-    header = read_header(path, CheckpointHeader, FORMAT, missing="", again="train_graph, in a new folder,")
+    header = read_header(path, CheckpointHeader, FORMAT, missing="", again="carom train-graph, in a new folder,")
     if header["settings"] != plain(dict(settings)):
         raise CaromError(
-            f"{folder.parent} holds a training with other settings or other data; repeat them or choose another folder"
+            f"{folder.parent} holds a training with other settings or other data ({path.name}); repeat them or choose "
+            "another folder"
         )
+    if len(header["files"]) != 1:
+        raise CaromError(f"{path}: expected one file of tensors, got {len(header['files'])}")
     (name,) = header["files"]
-    tensors = load_tensors(folder / name, header["files"])
-    learner.network.load_state_dict(_part(tensors, "network."))
-    learner.best_weights = _part(tensors, "best.") or None
+    tensors = load_tensors(folder / Path(name).name, header["files"])
+    try:
+        _restore(learner, tensors)
+        curve = [(int(a), float(b), float(c), float(d)) for a, b, c, d in header["curve"]]
+    except (LookupError, ValueError, TypeError, RuntimeError, OverflowError) as error:
+        words = " ".join(str(error).split())
+        raise CaromError(f"{folder / name} is damaged ({words:.200}); remove {folder} and train anew") from error
     learner.best = float("inf") if header["best"] is None else header["best"]
+    learner.update = header["update"]
+    return curve
+
+
+def _restore(learner: Learner, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Give a learner the weights, the optimiser and the random numbers of a checkpoint."""
+    learner.network.load_state_dict(_part(tensors, "network."))
+    best = _part(tensors, "best.") or None
+    if best is not None:
+        _checked(best, learner.network.state_dict())
+    learner.best_weights = best
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in _part(tensors, "optimiser.").items():
         index, _, what = key.partition(".")
         state.setdefault(int(index), {})[what] = value
-    kept = learner.optimiser.state_dict()
-    learner.optimiser.load_state_dict({**kept, "state": state})
+    for number, weights in enumerate(learner.network.parameters()):
+        kept = state.get(number)
+        if kept is not None:
+            _checked(kept, {"step": torch.zeros(()), "exp_avg": weights, "exp_avg_sq": weights})
+    if state and set(state) != set(range(len(list(learner.network.parameters())))):
+        raise ValueError("the optimiser's state is of another network")
+    learner.optimiser.load_state_dict({**learner.optimiser.state_dict(), "state": state})
     learner.rng.set_state(tensors["rng"])
-    learner.update = header["update"]
-    return [(int(a), float(b), float(c), float(d)) for a, b, c, d in header["curve"]]
+
+
+def _checked(found: Mapping[str, torch.Tensor], like: Mapping[str, torch.Tensor]) -> None:
+    """Raise unless tensors have the names and shapes of others."""
+    shapes = [{name: tuple(t.shape) for name, t in tensors.items()} for tensors in (found, like)]
+    if shapes[0] != shapes[1]:
+        differ = sorted(shapes[0].items() ^ shapes[1].items())
+        raise ValueError(f"'{short(differ[0][0])}' is missing or of another shape")
 
 
 def _part(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -27,6 +27,7 @@ class Polytope(NamedTuple):
     offsets: Array  #: [F] of the faces' planes: inside is normals . p <= offsets [m]
     edges: NDArray[np.int64]  #: [E, 2] corners
     sides: NDArray[np.int64]  #: [E, 2] the two faces that meet there
+    triangles: NDArray[np.int64]  #: [T, 3] corners, counter-clockwise from outside
 
 
 @lru_cache(maxsize=4096)
@@ -54,7 +55,7 @@ def polytope(shape: Shape) -> Polytope:
     sharp = [(pair, faces) for pair, faces in met.items() if len(faces) == 2 and faces[0] != faces[1]]
     edges = np.array([pair for pair, _ in sharp], dtype=np.int64).reshape(-1, 2)
     sides = np.array([faces for _, faces in sharp], dtype=np.int64).reshape(-1, 2)
-    return Polytope(corners, normal[leaders], offset[leaders], edges, sides)
+    return Polytope(corners, normal[leaders], offset[leaders], edges, sides, triangles.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Solids:
     edges: torch.Tensor  #: [N, B, E, 2] corners
     sides: torch.Tensor  #: [N, B, E, 2] faces
     edge_there: torch.Tensor  #: [N, B, E]
+    triangles: torch.Tensor  #: [N, B, T, 3] corners
+    triangle_there: torch.Tensor  #: [N, B, T]
     mass: torch.Tensor  #: [N, B] [kg]
     inertia: torch.Tensor  #: [N, B, 3, 3] [kg m^2]
     centre: torch.Tensor  #: [N, B, 3] of mass, in the body's frame [m]
@@ -101,12 +104,14 @@ def solids_of(
     bodies = len(rows[0]) if len(rows) else bodies or 0
     made = [[polytope(body.solid) for body in row] for row in rows]
     count = len(rows)
-    counts = [[(len(p.corners), len(p.normals), len(p.edges)) for p in row] for row in made]
-    most = np.array(counts, dtype=np.int64).reshape(-1, 3).max(axis=0, initial=1).tolist()
+    counts = [[(len(p.corners), len(p.normals), len(p.edges), len(p.triangles)) for p in row] for row in made]
+    most = np.array(counts, dtype=np.int64).reshape(-1, 4).max(axis=0, initial=1).tolist()
     corners, normals = np.zeros((count, bodies, most[0], 3)), np.zeros((count, bodies, most[1], 3))
     offsets, there = np.full((count, bodies, most[1]), np.inf), np.zeros((count, bodies, most[0]), dtype=bool)
     edges = np.zeros((2, count, bodies, most[2], 2), dtype=np.int64)
     edge_there = np.zeros((count, bodies, most[2]), dtype=bool)
+    triangles = np.zeros((count, bodies, most[3], 3), dtype=np.int64)
+    triangle_there = np.zeros((count, bodies, most[3]), dtype=bool)
     mass, inertia = np.ones((count, bodies)), np.tile(np.eye(3), (count, bodies, 1, 1))
     centre, reach = np.zeros((count, bodies, 3)), np.zeros((count, bodies))
     for n, row in enumerate(rows):
@@ -116,8 +121,12 @@ def solids_of(
             corners[n, b, :v], there[n, b, :v] = solid.corners - middle, True
             normals[n, b, :f], offsets[n, b, :f] = solid.normals, solid.offsets - solid.normals @ middle
             edges[0, n, b, :e], edges[1, n, b, :e], edge_there[n, b, :e] = solid.edges, solid.sides, True
+            triangles[n, b, : len(solid.triangles)], triangle_there[n, b, : len(solid.triangles)] = (
+                solid.triangles,
+                True,
+            )
             mass[n, b], inertia[n, b], centre[n, b] = float(body.mass or 1.0), body.inertia_matrix, middle
             reach[n, b] = np.linalg.norm(solid.corners - middle, axis=-1).max()
     real = [torch.as_tensor(v, dtype=dtype) for v in (corners, normals, offsets, mass, inertia, centre, reach)]
-    whole = [torch.as_tensor(v) for v in (there, edges[0], edges[1], edge_there)]
-    return Solids(real[0], whole[0], real[1], real[2], whole[1], whole[2], whole[3], *real[3:])
+    whole = [torch.as_tensor(v) for v in (there, edges[0], edges[1], edge_there, triangles, triangle_there)]
+    return Solids(real[0], whole[0], real[1], real[2], *whole[1:], *real[3:])

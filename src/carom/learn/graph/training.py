@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from carom.learn.graph.dynamics import GraphNetwork
+from carom.learn.graph.dynamics import GraphNetwork, Moving, huber, twist_loss
 from carom.learn.graph.examples import Frames
 from carom.learn.graph.turning import turned_by
 
-SPEED_SCALE, PLACE_SCALE = 0.03, 0.002  #: [m/s] and [m] beyond which errors count in proportion, not squared
+PLACE_SCALE = 0.002  #: [m] beyond which errors count in proportion, not squared
 PLACE_WEIGHT = 0.3  #: of errors in poses beside those in twists
+SHOWN = 512  #: frames of a group that normalisers are fitted to
 FRAMES_JUDGED = 60  #: of a held-out rollout
 
 
@@ -63,30 +64,25 @@ class Recipe:
 def window_loss(
     network: GraphNetwork, frames: Frames, picked: torch.Tensor, length: int, noise: float, rng: torch.Generator
 ) -> torch.Tensor:
-    """Pseudo-Huber loss, in the norm of the kinetic energy, over windows [K, 2] of so many frames."""
+    """What a network misses of windows [K, 2] of so many frames, in the mean."""
     row, frame = picked.unbind(-1)
     world, now = frames.world[row], frames.at(row, frame)
     lever = world.solids.gyration[..., None]
     velocity = now.velocity + noise * torch.randn(now.velocity.shape, generator=rng)
     spin = now.spin + noise / lever * torch.randn(now.spin.shape, generator=rng)
-    now = type(now)(now.position, now.rotation, velocity, spin)
+    now = replace(now, velocity=velocity, spin=spin)
+    if length == 1:
+        return network.step_loss(world, now, frames.at(row, frame + 1))
     loss = now.position.new_zeros(())
-    for ahead in range(length):
-        now, _, _ = network.advance(world, now)
-        at = frame + ahead
-        loss = loss + _huber(
-            now.velocity - frames.velocity[row, at], (now.spin - frames.spin[row, at]) * lever, SPEED_SCALE
-        )
-        if length > 1:
-            apart = turned_by(now.rotation @ frames.rotation[row, at + 1].transpose(-1, -2)) * lever
-            off = now.position - frames.position[row, at + 1]
-            loss = loss + PLACE_WEIGHT * _huber(off, apart, PLACE_SCALE)
+    for ahead in range(1, length + 1):
+        now, then = network.advance(world, now).moving, frames.at(row, frame + ahead)
+        loss = loss + twist_loss(world, now, then) + PLACE_WEIGHT * _place_loss(now, then, lever)
     return loss / length
 
 
-def _huber(linear: torch.Tensor, angular: torch.Tensor, scale: float) -> torch.Tensor:
-    square = (linear * linear).sum(-1) + (angular * angular).sum(-1)
-    return (torch.sqrt(1 + square / scale**2) - 1).mean()
+def _place_loss(found: Moving, wanted: Moving, lever: torch.Tensor) -> torch.Tensor:
+    apart = turned_by(found.rotation @ wanted.rotation.transpose(-1, -2)) * lever
+    return huber(found.position - wanted.position, apart, PLACE_SCALE)
 
 
 @dataclass
@@ -124,10 +120,20 @@ class Learner:
     def _loss(self, groups: Sequence[Frames], length: int, rows: int) -> torch.Tensor:
         weights = torch.tensor([float(len(g)) for g in groups])
         frames = groups[int(torch.multinomial(weights, 1, generator=self.rng))]
-        windows = frames.windows(length)
+        windows = frames.windows(length, flight=not self.network.flies)
         count = max(rows // frames.bodies, 4)
         picked = windows[torch.randint(len(windows), (count,), generator=self.rng)]
         return window_loss(self.network, frames, picked, length, self.recipe.noise, self.rng)
+
+    def prepare(self, groups: Sequence[Frames]) -> None:
+        """Show the network some frames of each group before the first update."""
+        examples = []
+        for frames in groups:
+            windows = frames.windows(1, flight=not self.network.flies)
+            picked = windows[torch.randint(len(windows), (max(SHOWN // frames.bodies, 4),), generator=self.rng)]
+            row, frame = picked.unbind(-1)
+            examples.append((frames.world[row], frames.at(row, frame), frames.at(row, frame + 1)))
+        self.network.prepare(examples)
 
     def judge(self, groups: Sequence[Frames]) -> dict[str, float]:
         """Errors of held-out rollouts; the best weights so far are kept once frames are trained through."""
@@ -147,7 +153,7 @@ def rollout_errors(network: GraphNetwork, groups: Sequence[Frames]) -> dict[str,
         every = torch.arange(len(frames))
         now = frames.at(every, torch.ones_like(every))
         for at in range(2, min(frames.position.shape[1], FRAMES_JUDGED)):
-            now, _, _ = network.advance(frames.world, now)
+            now = network.advance(frames.world, now).moving
             off = (now.position - frames.position[:, at]).norm(dim=-1) / frames.world.solids.reach
             apart = turned_by(now.rotation @ frames.rotation[:, at].transpose(-1, -2)).norm(dim=-1)
             places.append(off.flatten())

@@ -14,6 +14,12 @@ def skew(vector: torch.Tensor) -> torch.Tensor:
     return torch.stack([o, -z, y, z, o, -x, -y, x, o], dim=-1).reshape(*vector.shape, 3)
 
 
+def vee(matrix: torch.Tensor) -> torch.Tensor:
+    """Vectors [..., 3] whose `skew` is what matrices [..., 3, 3] are less their transposes."""
+    parts = [matrix[..., i, j] - matrix[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0))]
+    return torch.stack(parts, dim=-1)
+
+
 def turn(vector: torch.Tensor) -> torch.Tensor:
     """Rotation matrices [..., 3, 3] of rotation vectors [..., 3] [rad]."""
     square = (vector * vector).sum(-1)[..., None, None]
@@ -28,14 +34,7 @@ def turn(vector: torch.Tensor) -> torch.Tensor:
 
 def turned_by(rotation: torch.Tensor) -> torch.Tensor:
     """Rotation vectors [..., 3] [rad] of matrices [..., 3, 3], for turns below half a circle."""
-    axis = torch.stack(
-        [
-            rotation[..., 2, 1] - rotation[..., 1, 2],
-            rotation[..., 0, 2] - rotation[..., 2, 0],
-            rotation[..., 1, 0] - rotation[..., 0, 1],
-        ],
-        dim=-1,
-    )
+    axis = vee(rotation)
     sine = axis.norm(dim=-1, keepdim=True) / 2
     cosine = (rotation.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True) - 1) / 2
     angle = torch.atan2(sine, cosine)
