@@ -40,7 +40,6 @@ def write_bodies(scene: FreeScene, batch: Any, values: Mapping[str, Array], com:
 def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> None:
     """Lengths, and rounded edges: a box that is smaller by the radius, kept off by a margin of as much."""
     sizes, bounds, model = batch.expand("geom_size"), batch.expand("geom_rbound"), batch.model
-    padded = any(FACE in model.pair(i).name for i in range(model.npair))
     rounding = np.zeros((batch.nsim, model.ngeom))
     for body in scene.bodies:
         geom = model.geom(body.name).id
@@ -48,12 +47,24 @@ def write_sizes(scene: FreeScene, batch: Any, scale: Array, radius: Array) -> No
             raise SceneError(f"body '{body.name}': lengths of a mesh cannot be identified; fix length_scale")
         kept = model.geom_size[geom] * scale[:, None]
         if body.solid.kind == "box":
-            for axis, name in enumerate("xyz" if padded else ""):
-                pad = model.geom(f"{body.name}{FACE}{name}").id
-                sizes[:, pad], bounds[:, pad] = pad_size(kept, axis), model.geom_rbound[pad] * scale
+            write_pads(batch, body.name, kept)
             rounding[:, geom] = radius
         sizes[:, geom], bounds[:, geom] = kept - rounding[:, [geom]], model.geom_rbound[geom] * scale
     write_margins(batch, rounding)
+
+
+def write_pads(batch: Any, body: str, half: Array) -> None:
+    """Sizes of the slabs that are a box's faces, if it has any, from half lengths [N, 3] of the box."""
+    model = batch.model
+    if not any(FACE in model.pair(i).name for i in range(model.npair)):
+        return
+    sizes, bounds = batch.expand("geom_size"), batch.expand("geom_rbound")
+    boxes = None if batch.expanded("geom_aabb") is None else batch.expand("geom_aabb")
+    for axis, name in enumerate("xyz"):
+        pad, size = model.geom(f"{body}{FACE}{name}").id, pad_size(half, axis)
+        sizes[:, pad], bounds[:, pad] = size, np.linalg.norm(size, axis=-1)
+        if boxes is not None:
+            boxes[:, pad, :3], boxes[:, pad, 3:] = 0.0, size
 
 
 def write_margins(batch: Any, rounding: Array) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from carom.core.errors import SceneError
 from carom.core.rotations import from_scipy
 from carom.scenes.free import FreeScene
-from carom.scenes.free_writing import write_bodies, write_margins
+from carom.scenes.free_writing import write_bodies, write_margins, write_pads
 from carom.scenes.parameters import FREE, OF_BODIES, write_contacts
 from carom.scenes.scene import Scene
 from carom.scenes.shapes import Body, Shape
@@ -117,6 +117,7 @@ class VariedScene(Scene):
             half = np.array([b.solid.extent for b in own]) / 2
             if kind == "box":
                 off[:, geom] = np.minimum(radius, MOST_ROUND * half.min(axis=-1))
+                write_pads(batch, self.bare.bodies[i].name, half)
             kept = half - off[:, [geom]]
             boxes[:, geom, :3], boxes[:, geom, 3:] = 0.0, kept
             sizes[:, geom] = kept if kind == "box" else np.stack([half[:, 0], half[:, 2], 0 * radius], axis=-1)

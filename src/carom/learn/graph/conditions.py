@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
 
+from carom.learn.graph.dynamics import World
 from carom.scenes.parameters import FREE
 from carom.state import Array
 
@@ -15,6 +17,9 @@ FORMS = ("time_constant", "damping_ratio")  #: solref's other form, translated
 #: parameters of bodies and of the fall: they enter as what they are, masses, sizes and gravity
 OF_BODIES = ("mass_scale", "inertia_scale", "com_x", "com_y", "com_z", "com_offset", "length_scale", "gravity")
 TAKES = (*CONDITIONS, *FORMS, *OF_BODIES)
+#: of a correction: what is added to the share of the approach that is stopped, to what pushes bodies apart, to how much
+#: of the slip is stopped, and to which friction counts, that of faces or of edges
+NUDGES = ("stopped", "pushed", "rubbed", "faced")
 ENGINE_DEFAULTS = {"friction": 1.0, "time_constant": 0.02, "damping_ratio": 1.0}  #: MuJoCo's, where nobody says
 IMPEDANCE = 0.95  #: MuJoCo's d_width, by which a time constant becomes a stiffness and a damping
 
@@ -42,6 +47,20 @@ def encoded(contact: Mapping[str, Array | torch.Tensor], step: float) -> torch.T
     """The conditions as the network reads them [N, 4]; can be differentiated where they are tensors."""
     friction, face, stiffness, damping = (_tensor(contact[name]) for name in CONDITIONS)
     return torch.stack([friction, face, torch.log(stiffness * step**2) / 3, torch.log(damping * step) / 3], dim=-1)
+
+
+def corrected_world(world: World, correction: Mapping[str, torch.Tensor]) -> World:
+    """Rows with corrected contact: logarithms of factors [N] of the conditions, and nudges [N] of the coefficients."""
+    plain = [correction[name] for name in CONDITIONS]
+    friction, face, stiffness, damping = world.conditions.unbind(-1)
+    conditions = [
+        friction * torch.exp(plain[0]),
+        face * torch.exp(plain[1]),
+        stiffness + plain[2] / 3,
+        damping + plain[3] / 3,
+    ]
+    nudge = torch.stack([correction[name] for name in NUDGES], dim=-1)
+    return replace(world, conditions=torch.stack(conditions, dim=-1), nudge=nudge)
 
 
 def _tensor(values: Array | torch.Tensor) -> torch.Tensor:

@@ -27,12 +27,12 @@ class World:
     ground: torch.Tensor | None  #: [N] height [m]; None over an air table
     conditions: torch.Tensor  #: [N, K] parameters as the network reads them
     step: float  #: [s]
+    nudge: torch.Tensor | None = None  #: [N, 4] what a correction adds to the coefficients of impulses
 
     def __getitem__(self, rows: torch.Tensor) -> World:
-        ground = None if self.ground is None else self.ground[rows]
-        return replace(
-            self, solids=self.solids[rows], gravity=self.gravity[rows], ground=ground, conditions=self.conditions[rows]
-        )
+        ground, nudge = (None if v is None else v[rows] for v in (self.ground, self.nudge))
+        solids, gravity, conditions = self.solids[rows], self.gravity[rows], self.conditions[rows]
+        return replace(self, solids=solids, gravity=gravity, ground=ground, conditions=conditions, nudge=nudge)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.core.rotations import from_scipy
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
-from carom.learn.graph.conditions import TAKES, contact_of, encoded
+from carom.learn.graph.conditions import TAKES, contact_of, corrected_world, encoded
 from carom.learn.graph.dynamics import Advanced, Moving, World
 from carom.learn.graph.model import GraphModel
 from carom.learn.graph.solids import SOLID, solids_of
@@ -112,18 +112,23 @@ class GraphEngine:
         if contact:
             given = {n: np.broadcast_to(v.detach().numpy(), (len(start),)) for n, v in contact.items()}
             every: dict[str, Array | torch.Tensor] = {**contact_of(given, len(start), self.model.defaults)}
-            world = replace(world, conditions=encoded({**every, **contact}, self.timestep).to(self.dtype))
+            conditions = encoded({**every, **contact}, self.timestep).to(self.dtype)
+            world = self._corrected(replace(world, conditions=conditions))
         now = moving_of(self, world, start)
         now = replace(now, velocity=now.velocity if velocity is None else velocity.to(self.dtype))
         now = replace(now, spin=now.spin if spin is None else spin.to(self.dtype))
+        return Track(*self.followed(world, now, steps))
+
+    def followed(self, world: World, now: Moving, steps: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Positions [N, T, B, 3] of the bodies' frames and rotations [N, T, B, 3, 3], the start's and of each step."""
         places, turns = [now.position], [now.rotation]
         for step in range(steps):
-            now, _, _ = self.network.advance(world, now, half=step == 0)
+            now = self.network.advance(world, now, half=step == 0).moving
             places.append(now.position)
             turns.append(now.rotation)
         rotation = torch.stack(turns, dim=1)
         arm = torch.einsum("ntbij,nbj->ntbi", rotation, world.solids.centre)
-        return Track(torch.stack(places, dim=1) - arm, rotation)
+        return torch.stack(places, dim=1) - arm, rotation
 
     def world(self, values: Mapping[str, Array], count: int, bodies: Sequence[Sequence[Body]] | None = None) -> World:
         """What stays the same in rows with these parameters [N], and with these bodies where they differ."""
@@ -132,13 +137,22 @@ class GraphEngine:
         contact = contact_of(values, count, self.model.defaults)
         self._warn(contact, made)
         gravity = values.get("gravity", np.full(count, self._scene.gravity))
-        return World(
-            solids_of(made, len(self._scene.bodies), dtype=torch.float64).to(dtype=self.dtype, device=self.device),
-            self.tensor(gravity),
-            self.tensor(np.full(count, self._scene.ground_height)),
-            encoded(contact, self.timestep).to(dtype=self.dtype, device=self.device),
-            self.timestep,
+        return self._corrected(
+            World(
+                solids_of(made, len(self._scene.bodies), dtype=torch.float64).to(dtype=self.dtype, device=self.device),
+                self.tensor(gravity),
+                self.tensor(np.full(count, self._scene.ground_height)),
+                encoded(contact, self.timestep).to(dtype=self.dtype, device=self.device),
+                self.timestep,
+            )
         )
+
+    def _corrected(self, world: World) -> World:
+        """Rows with the model's correction, if it has one."""
+        if not self.model.correction:
+            return world
+        count = len(world.conditions)
+        return corrected_world(world, {n: self.tensor(np.full(count, v)) for n, v in self.model.correction.items()})
 
     def _warn(self, contact: Mapping[str, Array], rows: Sequence[Sequence[Body]]) -> None:
         """Say what lies outside of what the network was trained with: there it guesses."""

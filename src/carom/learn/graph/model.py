@@ -50,6 +50,19 @@ class DefaultKeys(Keys):
     damping: float = Field(gt=0, le=1e15)
 
 
+class CorrectionKeys(Keys):
+    """What real recordings changed: logarithms of factors, and what is added to coefficients."""
+
+    friction: float = Field(ge=-10, le=10)
+    face_friction: float = Field(ge=-10, le=10)
+    stiffness: float = Field(ge=-10, le=10)
+    damping: float = Field(ge=-10, le=10)
+    stopped: float = Field(ge=-10, le=10)
+    pushed: float = Field(ge=-10, le=10)
+    rubbed: float = Field(ge=-10, le=10)
+    faced: float = Field(ge=-10, le=10)
+
+
 class GraphHeader(Header):
     """The header of a graph simulator."""
 
@@ -61,6 +74,7 @@ class GraphHeader(Header):
     ranges: dict[str, tuple[FiniteFloat, FiniteFloat]]
     held_out: dict[str, FiniteFloat]
     made_by: dict[str, Any]
+    correction: CorrectionKeys | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,7 @@ class GraphModel:
     ranges: Mapping[str, tuple[float, float]]  #: lowest and highest of what it was trained with, by name
     held_out: Mapping[str, float] = field(default_factory=dict)  #: errors of rollouts that it was not trained on
     made_by: Mapping[str, Any] = field(default_factory=dict)
+    correction: Mapping[str, float] = field(default_factory=dict)  #: by real recordings; empty: none
 
     def save(self, folder: Path, *, made_from: Mapping[str, Any] | None = None) -> None:
         """Write it into a folder: the network first, the header last."""
@@ -88,6 +103,7 @@ class GraphModel:
             "ranges": {name: list(bounds) for name, bounds in self.ranges.items()},
             "held_out": dict(self.held_out),
             "made_by": dict(self.made_by),
+            "correction": dict(self.correction) or None,
             "made_from": dict(made_from or {}),
             "made_with": versions(("mujoco", "torch", "numpy", "safetensors")),
             "files": {WEIGHTS: digest},
@@ -117,5 +133,11 @@ def load_graph(folder: str | Path) -> GraphModel:
     put_weights(network, load_tensors(folder / WEIGHTS, header["files"]), folder / WEIGHTS)
     ranges = {name: (float(low), float(high)) for name, (low, high) in header["ranges"].items()}
     return GraphModel(
-        network.requires_grad_(False), header["step"], header["defaults"], ranges, header["held_out"], header["made_by"]
+        network.requires_grad_(False),
+        header["step"],
+        header["defaults"],
+        ranges,
+        header["held_out"],
+        header["made_by"],
+        header.get("correction") or {},
     )

@@ -18,6 +18,7 @@ from carom.learn.graph.conditions import CONDITIONS
 from carom.learn.graph.dynamics import Advanced, GraphNetwork, Moving, World, inertia_in_world, mean_spin
 from carom.learn.graph.turning import turn
 
+FLAT = 0.03  #: [rad] a face that leans less lies flat: a soft cover, a glued label or a burr decides what rubs
 SPEED = 0.3  #: [m/s] that speeds are measured in
 INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
 
@@ -84,7 +85,8 @@ class ImpulseNetwork(GraphNetwork):
         after, angular = falling, momentum
         if len(found):
             bodies = Bodies(1 / solids.mass.flatten(), torch.linalg.inv(here.flatten(0, 1)), now.position.flatten(0, 1))
-            told = world.conditions[torch.div(found.second, now.position.shape[1], rounding_mode="floor")]
+            row = torch.div(found.second, now.position.shape[1], rounding_mode="floor")
+            told = (world.conditions[row], None if world.nudge is None else world.nudge[row])
             impulse, after, pushed = self(found, bodies, falling.flatten(0, 1), spin.flatten(0, 1), told, step)
             after = after.reshape(falling.shape)
             angular = momentum + torch.einsum("nbij,nbj->nbi", here, pushed.reshape(spin.shape) - spin)
@@ -100,10 +102,14 @@ class ImpulseNetwork(GraphNetwork):
         bodies: Bodies,
         velocity: torch.Tensor,
         spin: torch.Tensor,
-        conditions: torch.Tensor,
+        told: tuple[torch.Tensor, torch.Tensor | None],
         step: float,
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Impulses [C, 3], and the bodies' velocities and spins [M, 3] after them, from those before."""
+        """Impulses [C, 3], and the bodies' velocities and spins [M, 3] after them, from those before.
+
+        `told` are the candidates' conditions [C, K] and nudges [C, 4].
+        """
+        conditions, nudge = told
         pair = _Pairs(found, bodies)
         total = torch.zeros_like(found.point)
         memory = found.gap.new_zeros(len(found), self.sizes.memory)
@@ -119,7 +125,8 @@ class ImpulseNetwork(GraphNetwork):
             out = self.net(torch.cat([inputs, memory, pair.first(pooled), pooled[pair.second], turn], dim=-1))
             memory = torch.tanh(out[:, 4:])
             pooled = pair.pool(memory)
-            change = self._impulse(pair, out[:, :4], total, pair.relative(velocity, spin), conditions, window)
+            coefficients = out[:, :4] if nudge is None else out[:, :4] + nudge
+            change = self._impulse(pair, coefficients, total, pair.relative(velocity, spin), conditions, window)
             total = total + change
             velocity, spin = pair.apply(change, velocity, spin)
         return total, velocity, spin
@@ -151,8 +158,8 @@ class ImpulseNetwork(GraphNetwork):
             torch.asinh(rub / pair.mass_across / (0.2 * SPEED)),
             torch.log(pair.mass_across / pair.mass),
             torch.log(pair.share),
-            found.flat_first,
-            (10 * (1 - found.flat_second)).clamp_max(3.0),
+            _tilt(found.flat_first),
+            _tilt(found.flat_second),
             torch.log(count[pair.second]),
             (found.first < 0).to(found.gap.dtype),
         ]
@@ -238,6 +245,11 @@ class _Pairs:
         angular = angular.index_add(0, self.first_index, -torch.linalg.cross(self.arm_first, impulse * self.there))
         turned = torch.einsum("mij,mj->mi", self.bodies.inverse_inertia, angular)
         return velocity + linear * self.bodies.inverse_mass[:, None], spin + turned
+
+
+def _tilt(flat: torch.Tensor) -> torch.Tensor:
+    """How far a face leans, from the cosine of its angle: 0 flat, about 0.2 from `FLAT` on, 2 for a corner ahead."""
+    return torch.log1p((1 - flat).clamp_min(0.0) / (FLAT**2 / 2)) / 3
 
 
 def _split(vector: torch.Tensor, normal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -112,8 +112,9 @@ class Learner:
             loss = loss + self._loss(groups, 1, self.recipe.single)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        self.optimiser.step()
+        length = torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
+        if bool(torch.isfinite(length)):
+            self.optimiser.step()
         self.update += 1
         return float(loss.detach())
 
