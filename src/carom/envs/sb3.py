@@ -12,13 +12,43 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvStepReturn
 
 from carom.core.errors import CaromError
+from carom.engines.contract import Engine
 from carom.envs.batch import Outcome, StrikeBatch
+from carom.envs.push import REACHED, observation, push_of, reward, spaces
 from carom.envs.render import checked_mode, frame
 from carom.envs.spaces import action_space, observation_space
+from carom.plan.push_tasks import PushTasks
+
+
+class _OneBatch(VecEnv):
+    """Tasks that are one batch, not one environment each."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute that all tasks share."""
+        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Refused: tasks have no attributes of their own."""
+        raise CaromError(f"set_attr: '{attr_name}' cannot be set for single tasks; make another batch")
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **kwargs: Any
+    ) -> list[Any]:
+        """Refused: there is one batch and no environment for each task."""
+        raise CaromError(f"env_method: '{method_name}' cannot be called for single tasks; call the batch's own")
+
+    def env_is_wrapped(
+        self, wrapper_class: type[Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """No task is wrapped."""
+        return [False] * len(list(self._get_indices(indices)))
 
 
 @final
-class StrikeVecEnv(VecEnv):
+class StrikeVecEnv(_OneBatch):
     """N tasks that start anew by themselves; infos tell the reward's terms, and return and length of ended episodes.
 
     A `VecMonitor` around it works, and is not needed.
@@ -79,32 +109,56 @@ class StrikeVecEnv(VecEnv):
         self.returns[:], self.lengths[:] = state["returns"], state["lengths"]
         return self.batch.observe()
 
-    def close(self) -> None:
-        """Nothing is held open."""
-
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """A frame of each task."""
         return [frame(self.batch, row) for row in range(self.num_envs)]
 
-    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute that all tasks share."""
-        return [getattr(self, attr_name)] * len(list(self._get_indices(indices)))
 
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Refused: tasks have no attributes of their own."""
-        raise CaromError(f"set_attr: '{attr_name}' cannot be set for single tasks; make another batch")
+@final
+class PushVecEnv(_OneBatch):
+    """N pushes at once, each of a random task: one rollout of the engine. Every episode is one push."""
 
-    def env_method(
-        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **kwargs: Any
-    ) -> list[Any]:
-        """Refused: there is one batch and no environment for each task."""
-        raise CaromError(f"env_method: '{method_name}' cannot be called for single tasks; call the batch's own")
+    def __init__(
+        self, engine: Engine, tasks: PushTasks, count: int, *, values: Mapping[str, float] | None = None
+    ) -> None:
+        self.engine, self.tasks, self.values = engine, tasks, dict(values or {})
+        self.rng = np.random.default_rng(0)
+        self._now, self._actions = tasks, np.zeros((count, 3))
+        super().__init__(count, *spaces())
 
-    def env_is_wrapped(
-        self, wrapper_class: type[Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
-    ) -> list[bool]:
-        """No task is wrapped."""
-        return [False] * len(list(self._get_indices(indices)))
+    def reset(self) -> NDArray[np.float32]:
+        """Other tasks; the first seed given by `seed`, if any, is that of all."""
+        given = [s for s in self._seeds if s is not None]
+        if given:
+            self.rng = np.random.default_rng(given[0])
+        self._reset_seeds()
+        self._reset_options()
+        self._now = self.tasks[self.rng.integers(len(self.tasks), size=self.num_envs)]
+        return observation(self._now)
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Keep the actions; everything happens in `step_wait`."""
+        self._actions = np.asarray(actions, dtype=np.float64)
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """One push at each task."""
+        last, miss = observation(self._now), self._now.misses(self.engine, push_of(self._actions), self.values)
+        got = reward(miss)
+        infos: list[dict[str, Any]] = [
+            {
+                "terminal_observation": last[row],
+                "TimeLimit.truncated": False,
+                "is_success": bool(miss[row] < REACHED),
+                "miss": float(miss[row]),
+                "episode": {"r": float(got[row]), "l": 1, "t": 0.0},
+            }
+            for row in range(self.num_envs)
+        ]
+        return self.reset(), got.astype(np.float32), np.ones(self.num_envs, dtype=bool), infos
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """Pushes have no pictures."""
+        return [None] * self.num_envs
 
 
 def _infos(outcome: Outcome) -> list[dict[str, Any]]:
