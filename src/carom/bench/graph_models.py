@@ -13,8 +13,8 @@ from carom.bench.benchmark import Options
 from carom.core.errors import CaromError
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, motions_of
-from carom.identify.tosses.result import identify_motions
-from carom.learn.graph import GraphEngine, GraphModel, Recipe, Stage, load_graph, train_graph
+from carom.identify.tosses.result import identify_motions, with_found_sides
+from carom.learn.graph import GraphModel, Recipe, Stage, corrected, fine_tuned, load_graph, train_graph
 from carom.recordings import Recordings, read, write
 from carom.scale import Calibration, augment, cubes, scale, shapes, toss, varied
 from carom.scale.around import recorded
@@ -27,7 +27,7 @@ TRAJECTORIES = 3000
 VARIED = 2.5  #: factor by which parameters of contacts differ where one model is to serve them all
 OF_CONTACT = ("friction", "stiffness", "damping", "gravity")  #: what scenes of several bodies are told
 #: of the paper's network: it has a thousand times the arithmetic, so as many updates as some 20 minutes allow
-PAPER = Recipe(stages=(Stage(1, 32, 2500),), single=32, learning_rate=5e-4, judged_every=250)
+PAPER = Recipe(stages=(Stage(1, 32, 2500),), learning_rate=5e-4, judged_every=500, judged=20)
 LONGER = 2.0  #: times the usual updates, for the network that serves all scenes
 
 
@@ -37,6 +37,7 @@ class Calibrated:
 
     model: MotionModel
     trained: Motions
+    sided: Motions  #: the same, with the heavy sides that were found
     tested: Motions
     folder: Path  #: recordings that were fitted
     period: float  #: [s]
@@ -71,23 +72,18 @@ def _calibrated(data: Path, folder: Path, seed: int, draw: int, threads: int) ->
     if len(order) < FITTED + 10:
         raise CaromError(f"graph: {len(order)} tosses are too few to fit {FITTED} and test on others")
     trained, tested = every[order[:FITTED]], every[order[FITTED : FITTED + TESTED]]
-    _, model = identify_motions(trained, seed=seed + draw, threads=threads)
+    found, model = identify_motions(trained, seed=seed + draw, threads=threads)
     kept = folder / "fitted"
     if not kept.exists():
         names = set(trained.names)
         few = tuple(t for t in recordings.trajectories if t.name in names)
         write(kept, replace(recordings, path=kept, trajectories=few))
-    return Calibrated(model, trained, tested, kept, trained.period)
+    return Calibrated(model, trained, with_found_sides(trained, found), tested, kept, trained.period)
 
 
 def calibrated(o: Options, draw: int) -> Calibrated:
     """The draw's own calibration."""
     return _calibrated(o.data, place(o, draw), o.seed, draw, o.threads)
-
-
-def in_graph(model: MotionModel, learned: GraphModel) -> MotionModel:
-    """The same parameters and knowledge of sides, in a graph simulator."""
-    return replace(model, engine=lambda scene, names: GraphEngine(learned, scene, names))
 
 
 def _made(folder: Path, train: Mapping[str, object], data: list[Path], o: Options) -> GraphModel:
@@ -98,8 +94,13 @@ def _made(folder: Path, train: Mapping[str, object], data: list[Path], o: Option
 
 
 def of_tosses(o: Options, draw: int, method: str) -> GraphModel:
-    """A graph simulator of tosses: the default's or the paper's network, or one that saw rotated recordings alone."""
+    """A graph simulator of tosses: the default's or the paper's network, one that saw rotated recordings alone, or the
+    default corrected with the fitted recordings."""
     found, folder = calibrated(o, draw), place(o, draw)
+    if method == "graph-corrected":
+        return corrected(of_tosses(o, draw, "graph"), found.model, found.sided).model
+    if method == "graph-fine-tuned":
+        return fine_tuned(of_tosses(o, draw, "graph"), found.model, found.sided)
     if method == "graph-augmented":
         augment(found.folder, folder / "rotated", count=TRAJECTORIES, seed=o.seed, progress=o.progress)
         known = {n: v for n, v in found.model.values.items() if n not in ("com_offset", "length_scale")}

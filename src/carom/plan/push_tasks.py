@@ -42,8 +42,7 @@ class PushTasks:
         return len(self.goal)
 
     def __getitem__(self, rows: NDArray[np.integer]) -> PushTasks:
-        parts = {n: getattr(self.start, n)[rows] for n in ("position", "quaternion", "velocity", "spin")}
-        return replace(self, start=replace(self.start, **parts), goal=self.goal[rows])
+        return replace(self, start=self.start[rows], goal=self.goal[rows])
 
     def place(self, name: str) -> Array:
         """Where a body stands [K, 2] [m]."""

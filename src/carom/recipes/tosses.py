@@ -17,9 +17,9 @@ from carom.identify.result import Identification
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.identify.tosses.restitution import measured
-from carom.identify.tosses.result import SIDE_NAMES, as_it_comes, errors_of, identify_motions, percent_errors
+from carom.identify.tosses.result import as_it_comes, errors_of, identify_motions, percent_errors, with_found_sides
 from carom.identify.tosses.search import METHODS, How
-from carom.identify.tosses.sides import SIDES
+from carom.learn.graph import Corrected, GraphModel, corrected, in_graph, load_graph
 from carom.recordings import Recordings
 from carom.report import Step
 from carom.scenes.free import timestep
@@ -28,6 +28,7 @@ from carom.scenes.parameters import TABLE_II
 
 MOST = 12  #: recordings that a fit uses unless told; the others test it
 TESTED = 100  #: at most
+GRAPH = "graph"  #: folder of a corrected graph simulator
 NAMED = 5  #: recordings left out that are named, of each group
 Skipped = tuple[tuple[str, str], ...]  #: first recording of each group that shows nothing, and why
 
@@ -41,6 +42,7 @@ class Calibrated:
     trained: Motions  #: with the heavy sides that were found
     tested: Motions | None  #: recordings that the fit has not seen
     left_out: Skipped = ()  #: recordings that cannot be simulated, and why
+    graph: Corrected | None = None  #: a graph simulator, corrected with the fitted recordings
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class FreeOptions:
     fixed: Mapping[str, float] = field(default_factory=dict)  #: parameters that are held, by name
     fit: int | None = None  #: recordings to fit; the others test it. None: `MOST`
     refine_starts: bool = False  #: whether velocities before the first contact are fitted too
-    graph: Path | None = None  #: a graph simulator, to predict the same unseen recordings with the same parameters
+    graph: Path | None = None  #: a graph simulator, to be corrected with the fitted recordings and tried on the others
 
 
 def parameter_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -115,6 +117,7 @@ def _calibrated(
     progress: Progress,
 ) -> Calibrated:
     """What one group of recordings tells."""
+    learned = None if options.graph is None else load_graph(options.graph)
     every, left_out = motions_of(recordings, rows)
     trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
     identification, model = identify_motions(
@@ -128,20 +131,16 @@ def _calibrated(
     )
     if tested is not None:
         identification = _tested(identification, model, tested, threads)
-        if options.graph is not None:
-            errors = percent_errors(tested, _in_graph(model, options.graph).predict(tested))
-            extra = {**identification.extra, "errors_held_out_graph": errors}
-            identification = replace(identification, extra=extra)
-    elif options.graph is not None:
-        raise CaromError(f"--graph: no recording is left to try it on; fit fewer than {len(every)} (--fit)")
-    if "sides" in identification.extra:
-        sides = [SIDE_NAMES.index(side) for side in identification.extra["sides"].values()]
-        trained = trained.with_sides(SIDES[sides])
+    trained = with_found_sides(trained, identification)
+    graph = None
+    if learned is not None:
+        graph = corrected(learned, model, trained)
+        identification = _graphs_tested(identification, model, tested, {"": learned, "_corrected": graph.model})
     fitted = [recordings.trajectories[row] for row in rows if recordings.trajectories[row].name in trained.names]
     identification = replace(identification, derived=(*identification.derived, *measured(fitted)))
     if left_out:
         identification = replace(identification, extra={**identification.extra, "left_out": dict(left_out)})
-    return Calibrated(identification, model, trained, tested, left_out)
+    return Calibrated(identification, model, trained, tested, left_out, graph)
 
 
 def _tested(identification: Identification, model: MotionModel, tested: Motions, threads: int) -> Identification:
@@ -156,12 +155,15 @@ def _tested(identification: Identification, model: MotionModel, tested: Motions,
     return replace(identification, held_out=errors_of(tested, predicted), held_out_by=words, extra=extra)
 
 
-def _in_graph(model: MotionModel, folder: Path) -> MotionModel:
-    """The same parameters in a graph simulator."""
-    from carom.learn.graph import GraphEngine, load_graph
-
-    learned = load_graph(folder)
-    return replace(model, engine=lambda scene, names: GraphEngine(learned, scene, names))
+def _graphs_tested(
+    identification: Identification, model: MotionModel, tested: Motions | None, learned: Mapping[str, GraphModel]
+) -> Identification:
+    """The identification with errors of graph simulators, by what tells their names apart."""
+    extra = dict(identification.extra)
+    for name, one in learned.items():
+        if tested is not None:
+            extra[f"errors_held_out_graph{name}"] = percent_errors(tested, in_graph(model, one).predict(tested))
+    return replace(identification, extra=extra)
 
 
 def _split(every: Motions, fit: int, seed: int) -> tuple[Motions, Motions | None]:
@@ -194,7 +196,11 @@ def write_calibrated(
     # what is shown of unseen recordings is what is printed of them: the most representative simulation of each
     after = replace(model, sides=None).simulate(shown) if calibrated.tested is None else model.predict(shown)
     page = identified_page(out / "report.html", calibrated.identification, shown, after, before, steps)
-    return [calibrated.identification.write(out, made_from=made_from), xml, page]
+    files = [calibrated.identification.write(out, made_from=made_from), xml, page]
+    if calibrated.graph is not None:
+        calibrated.graph.model.save(out / GRAPH, made_from=made_from)
+        files.append(out / GRAPH)
+    return files
 
 
 def facts(calibrated: Calibrated) -> dict[str, Any]:
@@ -209,6 +215,9 @@ def facts(calibrated: Calibrated) -> dict[str, Any]:
         found[f"{len(calibrated.tested or ())} unseen recordings"] = words(extra["errors_held_out"])
         if "errors_held_out_one_simulation" in extra:
             found["the same, one simulation each"] = words(extra["errors_held_out_one_simulation"])
-        if "errors_held_out_graph" in extra:
-            found["the same, by the graph simulator"] = words(extra["errors_held_out_graph"])
+        for key, name in (("", "the graph simulator"), ("_corrected", "the graph simulator, corrected")):
+            if f"errors_held_out_graph{key}" in extra:
+                found[f"the same, by {name}"] = words(extra[f"errors_held_out_graph{key}"])
+    if calibrated.graph is not None:
+        found["correction of the graph simulator"] = calibrated.graph.words
     return found

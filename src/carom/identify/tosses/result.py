@@ -36,6 +36,12 @@ SIDE_NAMES = ("+x", "-x", "+y", "-y", "+z", "-z")
 UNSEEN = 1e-4  #: widths plus radians: a parameter that moves no frame by more over its whole range is not seen
 
 
+def with_found_sides(motions: Motions, identification: Identification) -> Motions:
+    """Fitted recordings with the heavy sides that the fit found, if it looked for any."""
+    found = identification.extra.get("sides")
+    return motions if found is None else motions.with_sides(SIDES[[SIDE_NAMES.index(found[n]) for n in motions.names]])
+
+
 def identify_motions(
     motions: Motions,
     *,

@@ -1,12 +1,14 @@
 """The graph simulator: rigid contact of several convex bodies, learned from an engine and differentiable throughout."""
 
+from carom.learn.graph.correct import Corrected, corrected, fine_tuned
 from carom.learn.graph.dynamics import GraphNetwork
-from carom.learn.graph.engine import GraphEngine, Track
+from carom.learn.graph.engine import GraphEngine, Track, in_graph
 from carom.learn.graph.model import GraphModel, load_graph, new_network
 from carom.learn.graph.run import GraphTraining, train_graph
 from carom.learn.graph.training import Recipe, Stage
 
 __all__ = [
+    "Corrected",
     "GraphEngine",
     "GraphModel",
     "GraphNetwork",
@@ -14,6 +16,9 @@ __all__ = [
     "Recipe",
     "Stage",
     "Track",
+    "corrected",
+    "fine_tuned",
+    "in_graph",
     "load_graph",
     "new_network",
     "train_graph",

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.core.rotations import from_scipy
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
+from carom.identify.tosses.predict import MotionModel
 from carom.learn.graph.conditions import TAKES, contact_of, corrected_world, encoded
 from carom.learn.graph.dynamics import Advanced, Moving, World
 from carom.learn.graph.model import GraphModel
@@ -182,6 +183,11 @@ class GraphEngine:
         towards = {**plain, "com_offset": 1.0}
         none = np.zeros(3)
         return [calibrated_body(body, towards, none if i else heavy) for i, body in enumerate(row)]
+
+
+def in_graph(model: MotionModel, learned: GraphModel) -> MotionModel:
+    """A calibration's parameters, and what it knows of heavy sides, in a graph simulator."""
+    return replace(model, engine=lambda scene, names: GraphEngine(learned, scene, names))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from carom.learn.graph.dynamics import Advanced, GraphNetwork, Moving, World, in
 from carom.learn.graph.turning import turn
 
 FLAT = 0.03  #: [rad] a face that leans less lies flat: a soft cover, a glued label or a burr decides what rubs
+FASTEST = 0.9  #: [m/s] at which a layer pushes bodies apart
 SPEED = 0.3  #: [m/s] that speeds are measured in
 INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
 
@@ -63,7 +64,7 @@ class ImpulseNetwork(GraphNetwork):
         with torch.no_grad():
             last.weight.mul_(0.1)
             last.bias.zero_()
-            last.bias[0], last.bias[2] = 0.3, -0.5
+            last.bias[2] = -0.5
 
     def settings(self) -> dict[str, Any]:
         """What it takes to make this network again, weights apart."""
@@ -110,14 +111,12 @@ class ImpulseNetwork(GraphNetwork):
         `told` are the candidates' conditions [C, K] and nudges [C, 4].
         """
         conditions, nudge = told
-        pair = _Pairs(found, bodies)
+        pair = _Pairs(found, bodies, velocity, spin, step)
         total = torch.zeros_like(found.point)
         memory = found.gap.new_zeros(len(found), self.sizes.memory)
         pooled = velocity.new_zeros(len(velocity), self.sizes.memory)
         count = pair.pool(torch.ones_like(found.gap)[:, None])[:, 0]
         free = pair.relative(velocity, spin)
-        ahead = found.gap + step * (free * found.normal).sum(-1)
-        window = ((NEAR - ahead.minimum(found.gap)) / NEAR).clamp(0, 1)
         for layer in range(self.sizes.layers):
             inputs = self._inputs(pair, free, total, pair.relative(velocity, spin), conditions, step, count)
             turn = found.gap.new_zeros(len(found), self.sizes.layers)
@@ -126,7 +125,7 @@ class ImpulseNetwork(GraphNetwork):
             memory = torch.tanh(out[:, 4:])
             pooled = pair.pool(memory)
             coefficients = out[:, :4] if nudge is None else out[:, :4] + nudge
-            change = self._impulse(pair, coefficients, total, pair.relative(velocity, spin), conditions, window)
+            change = self._impulse(pair, coefficients, total, pair.relative(velocity, spin), conditions)
             total = total + change
             velocity, spin = pair.apply(change, velocity, spin)
         return total, velocity, spin
@@ -147,9 +146,9 @@ class ImpulseNetwork(GraphNetwork):
         pressed, rubbed = _split(total, found.normal)
         slip, slipped, rub = _length(across), _length(slip_before), _length(rubbed)
         columns = [
-            found.gap / NEAR,
-            (found.gap + step * along) / NEAR,
-            (found.gap + step * before) / NEAR,
+            _bounded(found.gap),
+            _bounded(found.gap + step * along),
+            _bounded(found.gap + step * before),
             torch.asinh(along / (0.2 * SPEED)),
             torch.asinh(before / (0.2 * SPEED)),
             torch.asinh(slip / (0.2 * SPEED)),
@@ -166,21 +165,15 @@ class ImpulseNetwork(GraphNetwork):
         return torch.cat([torch.stack(columns, dim=-1), conditions], dim=-1)
 
     def _impulse(
-        self,
-        pair: _Pairs,
-        out: torch.Tensor,
-        total: torch.Tensor,
-        now: torch.Tensor,
-        conditions: torch.Tensor,
-        window: torch.Tensor,
+        self, pair: _Pairs, out: torch.Tensor, total: torch.Tensor, now: torch.Tensor, conditions: torch.Tensor
     ) -> torch.Tensor:
         """What a layer adds: it stops part of the approach, pushes apart, and rubs within the friction cone."""
         normal = pair.found.normal
         along, across = _split(now, normal)
         pressed, rubbed = _split(total, normal)
-        push = pair.mass * window * (-out[:, 0] * along + 0.2 * SPEED * out[:, 1])
-        press = torch.relu(pressed + push)
-        rub = rubbed - (pair.mass_across * window * torch.sigmoid(out[:, 2]))[:, None] * across
+        stopped, pushed = 2 * torch.sigmoid(out[:, 0]), FASTEST * torch.tanh(out[:, 1])
+        press = torch.relu(pressed + pair.mass * pair.window * (-stopped * along + pushed))
+        rub = rubbed - (pair.mass_across * pair.window * torch.sigmoid(out[:, 2]))[:, None] * across
         edge, face = conditions[:, 0], conditions[:, 1]
         limit = (edge + (face - edge) * torch.sigmoid(out[:, 3])) * press
         rub = rub * (limit / _length(rub).clamp_min(1e-12)).clamp_max(1.0)[:, None]
@@ -188,17 +181,27 @@ class ImpulseNetwork(GraphNetwork):
 
 
 class _Pairs:
-    """Candidates with the masses that their impulses meet, and the way from impulses to motion."""
+    """Candidates with the masses that their impulses meet, and the way from impulses to motion.
 
-    def __init__(self, found: Candidates, bodies: Bodies) -> None:
+    All candidates push at once. So that many of them do not push too much together, each meets only its share of its
+    bodies' masses (mass splitting): however many there are, stopping the approach takes no more than what is there.
+    """
+
+    def __init__(
+        self, found: Candidates, bodies: Bodies, velocity: torch.Tensor, spin: torch.Tensor, step: float
+    ) -> None:
         self.found, self.bodies = found, bodies
         self.second, self.grounded = found.second, found.first < 0
         self.first_index = found.first.clamp_min(0)
         self.there = (~self.grounded).to(found.gap.dtype)[:, None]
         self.arm_first = (found.point - bodies.position[self.first_index]) * self.there
         self.arm_second = found.point - bodies.position[self.second]
-        easy_first = bodies.inverse_mass[self.first_index] * self.there[:, 0]
-        easy_second = bodies.inverse_mass[self.second]
+        ahead = found.gap + step * (self.relative(velocity, spin) * found.normal).sum(-1)
+        self.window = ((NEAR - ahead.minimum(found.gap)) / NEAR).clamp(0, 1)  #: [C] 0: it cannot touch
+        crowd = self.pool(self.window[:, None])[:, 0].clamp_min(1.0)  #: [M] candidates that share a body
+        self.crowd_first, self.crowd_second = crowd[self.first_index], crowd[self.second]
+        easy_first = self.crowd_first * bodies.inverse_mass[self.first_index] * self.there[:, 0]
+        easy_second = self.crowd_second * bodies.inverse_mass[self.second]
         along = easy_first + easy_second + self._turning(found.normal)
         axes = torch.eye(3, dtype=found.gap.dtype, device=found.gap.device)
         every = 3 * (easy_first + easy_second) + sum(
@@ -212,8 +215,8 @@ class _Pairs:
         """What turning adds to the inverse of the effective mass along directions [C, 3]."""
         result = torch.zeros_like(direction[:, 0])
         for arm, body, there in (
-            (self.arm_first, self.first_index, self.there[:, 0]),
-            (self.arm_second, self.second, torch.ones_like(result)),
+            (self.arm_first, self.first_index, self.crowd_first * self.there[:, 0]),
+            (self.arm_second, self.second, self.crowd_second),
         ):
             lever = torch.linalg.cross(arm, direction)
             result = result + there * torch.einsum("ci,cij,cj->c", lever, self.bodies.inverse_inertia[body], lever)
@@ -245,6 +248,11 @@ class _Pairs:
         angular = angular.index_add(0, self.first_index, -torch.linalg.cross(self.arm_first, impulse * self.there))
         turned = torch.einsum("mij,mj->mi", self.bodies.inverse_inertia, angular)
         return velocity + linear * self.bodies.inverse_mass[:, None], spin + turned
+
+
+def _bounded(gap: torch.Tensor) -> torch.Tensor:
+    """A distance over `NEAR`; what is far inside or outside looks alike."""
+    return (gap / NEAR).clamp(-1.5, 3.0)
 
 
 def _tilt(flat: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ from carom.learn.graph.turning import turned_by
 PLACE_SCALE = 0.002  #: [m] beyond which errors count in proportion, not squared
 PLACE_WEIGHT = 0.3  #: of errors in poses beside those in twists
 SHOWN = 512  #: frames of a group that normalisers are fitted to
+WILD = 100.0  #: reaches that a body counts as being off by at most: early in a training some are thrown out
 FRAMES_JUDGED = 60  #: of a held-out rollout
 
 
@@ -36,6 +37,7 @@ class Recipe:
     learning_rate: float = 3e-3
     noise: float = 0.003  #: [m/s] on the twists that a window begins with
     judged_every: int = 125  #: updates
+    judged: int = 100  #: held-out rollouts of a kind, at most
 
     @classmethod
     def of(cls, updates: int) -> Recipe:
@@ -138,7 +140,7 @@ class Learner:
 
     def judge(self, groups: Sequence[Frames]) -> dict[str, float]:
         """Errors of held-out rollouts; the best weights so far are kept once frames are trained through."""
-        found = rollout_errors(self.network, groups)
+        found = rollout_errors(self.network, [group[: self.recipe.judged] for group in groups])
         late = self.update > self.recipe.stages[0].updates or len(self.recipe.stages) == 1
         if late and found["error"] < self.best:
             self.best = found["error"]
@@ -157,7 +159,7 @@ def rollout_errors(network: GraphNetwork, groups: Sequence[Frames]) -> dict[str,
             now = network.advance(frames.world, now).moving
             off = (now.position - frames.position[:, at]).norm(dim=-1) / frames.world.solids.reach
             apart = turned_by(now.rotation @ frames.rotation[:, at].transpose(-1, -2)).norm(dim=-1)
-            places.append(off.flatten())
-            angles.append(apart.flatten())
+            places.append(off.nan_to_num(WILD).clamp_max(WILD).flatten())
+            angles.append(apart.nan_to_num(torch.pi).flatten())
     place, angle = float(torch.cat(places).mean()), float(torch.cat(angles).mean())
     return {"place": place, "angle": angle, "error": place + angle}
