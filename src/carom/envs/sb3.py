@@ -123,7 +123,7 @@ class PushVecEnv(_OneBatch):
     ) -> None:
         self.engine, self.tasks, self.values = engine, tasks, dict(values or {})
         self.rng = np.random.default_rng(0)
-        self._now, self._actions = tasks, np.zeros((count, 3))
+        self._now, self._actions, self.render_mode = tasks, np.zeros((count, 3)), None
         super().__init__(count, *spaces())
 
     def reset(self) -> NDArray[np.float32]:
