@@ -27,6 +27,8 @@ SLOW = (
     "identify/tosses/test_gauss_newton.py",
     "identify/tosses/test_restitution.py",
     "identify/tosses/test_toss_result.py",
+    "learn/graph/test_face_network.py",
+    "learn/graph/test_graph_physics.py",
     "learn/graph/test_graph_training.py",
     "learn/impact/test_adapt.py",
     "learn/impact/test_shipped.py::test_adapt_needs_no_model",

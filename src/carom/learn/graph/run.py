@@ -27,6 +27,7 @@ from carom.scale import ScaledTrajectory, Trajectories, load
 HELD_OUT = 0.05  #: share of the trajectories that judge, at most `MOST_HELD_OUT`
 MOST_HELD_OUT = 100
 LEAST = 20  #: trajectories
+ALIKE = 1e-3  #: relative difference of sample periods that does not matter: clocks of recordings are rounded
 FORMAT = "carom-graph-checkpoint/1"
 CHECKPOINT = "checkpoint"
 
@@ -76,8 +77,8 @@ def train_graph(
 def _same_period(sets: Sequence[Trajectories]) -> None:
     if not sets:
         raise CaromError("expected one folder of trajectories or more, from: carom scale")
-    periods = {round(found.period, 9) for found in sets}
-    if len(periods) > 1:
+    periods = [found.period for found in sets]
+    if max(periods) > (1 + ALIKE) * min(periods):
         listed = ", ".join(f"{found.folder} {1e3 * found.period:.4g} ms" for found in sets)
         raise CaromError(f"trajectories have different sample periods ({listed}); scale them with the same --rate")
     count = sum(len(found.ok) for found in sets)
