@@ -171,3 +171,25 @@ def test_nonsense_numbers_are_refused_with_their_bounds(carom, tmp_path, wrong, 
     assert "Traceback" not in err
     assert not said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_graph_simulator_is_trained_corrected_and_tried(carom, folder, tmp_path):
+    """The way of docs/graph.md, with few trajectories and a short training."""
+    fit, data, model = tmp_path / "fit", tmp_path / "data", tmp_path / "model"
+    how = ("identify", folder, "--fit", 4, "--parameters", "friction,gravity", "--threads", 1)
+    how += ("--fix", "stiffness=12000", "--fix", "damping=90")
+    assert carom(*how, "--out", fit)[0] == 0
+    code, _, err = carom("scale", folder, "--params", fit, "--count", 30, "--out", data, "--threads", 1)
+    assert code == 0, err
+    code, said, err = carom("train-graph", data, "--out", model, "--updates", 12)
+    assert code == 0, err
+    assert "held-out rollouts" in said
+    assert (model / "graph.json").is_file()
+    code, said, err = carom(*how, "--graph", model, "--out", fit)
+    assert code == 0, err
+    assert "the same, by the graph simulator, corrected" in said
+    assert "correction of the graph simulator" in said
+    assert (fit / "graph" / "graph.json").is_file()
+    code, said, err = carom("identify", folder, "--graph", fit)
+    assert (code, said) == (2, "")
+    assert "holds no graph simulator (graph.json is missing); make one with: carom train-graph" in err

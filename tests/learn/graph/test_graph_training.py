@@ -80,7 +80,7 @@ def test_what_is_saved_comes_back(trained: Path) -> None:
 
 
 def test_damaged_folders_are_refused(trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"holds no graph simulator .*train_graph"):
+    with pytest.raises(ModelError, match=r"holds no graph simulator .*carom train-graph"):
         load_graph(tmp_path)
     place = tmp_path / "copy"
     place.mkdir()
