@@ -26,8 +26,9 @@ TESTED = 100
 TRAJECTORIES = 3000
 VARIED = 2.5  #: factor by which parameters of contacts differ where one model is to serve them all
 OF_CONTACT = ("friction", "stiffness", "damping", "gravity")  #: what scenes of several bodies are told
-#: of the paper's network: it has a thousand times the arithmetic, so as many updates as some 20 minutes allow
+#: of the paper's network: it has a thousand times the arithmetic, so as many updates as some 15 minutes allow
 PAPER = Recipe(stages=(Stage(1, 32, 2500),), learning_rate=5e-4, judged_every=500, judged=20)
+SCENES_SECONDS = 0.8  #: of their trajectories
 LONGER = 2.0  #: times the usual updates, for the network that serves all scenes
 
 
@@ -116,7 +117,7 @@ def of_tosses(o: Options, draw: int, method: str) -> GraphModel:
 def of_scenes(o: Options, draw: int) -> GraphModel:
     """One graph simulator for several bodies of many shapes, and for parameters other than the calibrated ones."""
     found, folder = calibrated(o, draw), place(o, draw)
-    rate, seconds = 1 / found.period, 0.8
+    rate, seconds = 1 / found.period, SCENES_SECONDS
     sources = {
         "toss": toss(rate=rate, duration=seconds),
         "cubes": cubes(rate=rate, duration=seconds),

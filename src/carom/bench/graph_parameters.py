@@ -24,6 +24,7 @@ FRAMES = 50
 SOUGHT = ("friction", "damping")
 STEPS, FIRST = 25, 0.15  #: of Rprop, and its first change of a logarithm
 GENERATIONS, POPULATION = 15, 8  #: of CMA-ES
+DAMPED = (1.4, 0.7)  #: times the calibrated damping, beside those of the friction
 SPAN = 3.0  #: factor by which both begin and search around the calibrated values
 SCALE = 0.1  #: of the width and radians, beyond which errors count in proportion
 
@@ -33,7 +34,10 @@ def found_again(o: Options, draw: int) -> Rows:
     found, learned = calibrated(o, draw), of_scenes(o, draw)
     scene, starts = drawn(toss(rate=1 / found.period), found.contact, TOSSES, o.seed + draw)
     mujoco = MujocoEngine(scene, tuple(found.contact), step=timestep(found.period), threads=o.threads)
-    truths = [{**found.contact, "friction": f * found.contact["friction"]} for f in OTHER["friction"]]
+    truths = [
+        {**found.contact, "friction": f * found.contact["friction"], "damping": g * found.contact["damping"]}
+        for f, g in zip(OTHER["friction"], DAMPED, strict=True)
+    ]
     made = [_moved(mujoco, starts, found, truth) for truth in truths]
     start = perf_counter()
     by_graph = _by_gradient(GraphEngine(learned, scene, tuple(found.contact)), starts, found, made)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from carom.bench.benchmark import Options
-from carom.bench.graph_models import Calibrated, calibrated, of_scenes
+from carom.bench.graph_models import SCENES_SECONDS, TRAJECTORIES, Calibrated, calibrated, of_scenes
 from carom.bench.graph_plans import in_mujoco, tasks_of, two_cubes
 from carom.core.work import Rows
 from carom.envs.push import REACHED, observation, push_of
@@ -17,10 +17,10 @@ from carom.plan.push_tasks import PushTasks
 from carom.state import Array
 
 LEARNED, TESTED = 2000, 200  #: tasks
+STEPS = "simulated steps"
 WANTED = 0.9  #: success rate
-UPDATES, BATCH, ASKED = 150, 64, 10  #: of backpropagation: at most, tasks in each, and how often it is tried
-EPISODES, TOGETHER = 60_000, 64  #: of SAC: at most, and in each step
-TRIED = 2560  #: episodes after which SAC is tried again
+UPDATES, BATCH, ASKED = 150, 64, 10  #: of backpropagation: at most, tasks in each, and after how many it is tried
+EPISODES = 60_000  #: of SAC: at most; as many in each step, and tried as often
 
 
 def policies(o: Options, draw: int) -> Rows:
@@ -35,6 +35,9 @@ def policies(o: Options, draw: int) -> Rows:
         start = perf_counter()
         curve = run(found, engine, trained, tested, frames, o.seed + draw)
         rows += _rows(method, curve, perf_counter() - start)
+    learnt = TRAJECTORIES * _frames_of_scenes(found)
+    steps = next(r["value"] for r in rows if r["method"] == "backpropagation" and r["metric"] == STEPS)
+    rows.append(_row("backpropagation", f"{STEPS}, and those that the simulator learned from", steps + learnt))
     return rows
 
 
@@ -67,12 +70,12 @@ def _sac(
 
     from carom.envs.sb3 import PushVecEnv
 
-    env = PushVecEnv(in_mujoco(found, 1), trained, TOGETHER, values=found.contact)
-    settings: dict[str, Any] = {"learning_starts": 1000, "batch_size": 256, "gradient_steps": 32, "gamma": 0.0}
+    env = PushVecEnv(in_mujoco(found, 1), trained, BATCH, values=found.contact)
+    settings: dict[str, Any] = {"learning_starts": 1000, "batch_size": 256, "gradient_steps": 64, "gamma": 0.0}
     model = SAC("MlpPolicy", env, policy_kwargs={"net_arch": [64, 64]}, seed=seed, device="cpu", **settings)
     curve: list[tuple[float, float]] = []
-    for episodes in range(TRIED, EPISODES + 1, TRIED):
-        model.learn(TRIED, reset_num_timesteps=False)
+    for episodes in range(BATCH * ASKED, EPISODES + 1, BATCH * ASKED):
+        model.learn(BATCH * ASKED, reset_num_timesteps=False)
         action, _ = model.predict(observation(tested), deterministic=True)
         curve.append((episodes * frames, _success(found, tested, push_of(action))))
         if curve[-1][1] >= WANTED:
@@ -84,8 +87,16 @@ def _rows(method: str, curve: list[tuple[float, float]], seconds: float) -> Rows
     reached = [steps for steps, success in curve if success >= WANTED]
     figures = {
         "success in MuJoCo, best": max(success for _, success in curve),
-        "simulated steps": reached[0] if reached else curve[-1][0],
+        STEPS: reached[0] if reached else curve[-1][0],
         "seconds": seconds,
         f"got to {WANTED:g}": float(bool(reached)),
     }
-    return [{"setting": "policy", "method": method, "metric": name, "value": float(v)} for name, v in figures.items()]
+    return [_row(method, name, float(value)) for name, value in figures.items()]
+
+
+def _row(method: str, metric: str, value: float) -> dict[str, Any]:
+    return {"setting": "policy", "method": method, "metric": metric, "value": value}
+
+
+def _frames_of_scenes(found: Calibrated) -> int:
+    return round(SCENES_SECONDS / found.period)

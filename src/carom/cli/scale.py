@@ -72,7 +72,7 @@ def train_graph(
         Path, typer.Option(callback=new_folder, help="folder for the simulator; an interrupted training goes on there")
     ],
     updates: Annotated[
-        int | None, typer.Option(min=10, max=1_000_000, help="changes of the weights; 2750 if not given")
+        int | None, typer.Option(min=10, max=1_000_000, help="changes of the weights; 2100 if not given")
     ] = None,
     json_file: Json = None,
     seed: Seed = 0,

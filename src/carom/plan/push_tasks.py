@@ -63,10 +63,11 @@ class PushTasks:
         return replace(self.start, velocity=velocity, spin=spin)
 
     def ends(self, engine: Engine, push: Array, values: Mapping[str, float] | None = None) -> Array:
-        """Where the moved body is at the end [K, 2] [m], with the engine's parameters by name."""
+        """Where the moved body is at the end [K, 2] [m], NaN where the engine failed; `values` are its parameters."""
         told = {name: np.full(len(self), value) for name, value in (values or {}).items()}
         motion = engine.open(self.started(push), told).rollout(self.duration, frames=2)
-        return np.asarray(motion.position[:, -1, self.start.bodies.index(self.moved), :2])
+        end = motion.position[:, -1, self.start.bodies.index(self.moved), :2]
+        return np.where(motion.failed[:, None], np.nan, end)
 
     def misses(self, engine: Engine, push: Array, values: Mapping[str, float] | None = None) -> Array:
         """How far from its goal the moved body stops [K] [m]."""
@@ -87,12 +88,12 @@ def push_tasks(
     scene = engine.scene
     if not isinstance(scene, FreeScene) or [body.name for body in scene.bodies] != ["pushed", "moved"]:
         raise CaromError(f"push_tasks needs the scene of push_scene(), got '{scene.name}'")
+    if count < 1:
+        raise CaromError(f"count: expected one task or more, got {count}")
     rng = np.random.default_rng([seed, 31])
     kept: list[PushTasks] = []
     sides = [float(body.solid.extent[0]) for body in scene.bodies]
     for _ in range(ROUNDS):
-        if sum(len(part) for part in kept) >= count:
-            return joined(kept)[np.arange(count)]
         position = np.zeros((count, 2, 3))
         position[:, 0, 0] = -sides[0] * rng.uniform(1.5, 2.5, count)
         position[:, 0, 1] = 0.15 * sides[0] * rng.uniform(-1, 1, count)
@@ -106,6 +107,8 @@ def push_tasks(
         away = np.linalg.norm(end - tasks.place("moved"), axis=-1)
         far = np.flatnonzero(np.isfinite(away) & (away > LEAST))
         kept.append(replace(tasks, goal=np.where(np.isfinite(end), end, 0.0))[far])
+        if sum(len(part) for part in kept) >= count:
+            return joined(kept)[np.arange(count)]
     found = sum(len(part) for part in kept)
     raise CaromError(f"of {ROUNDS * count} random pushes {found} move the second body; is the friction too high?")
 

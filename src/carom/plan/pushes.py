@@ -86,7 +86,7 @@ def ends_of(
     engine: GraphEngine, tasks: PushTasks, push: torch.Tensor, values: Mapping[str, float] | None = None
 ) -> torch.Tensor:
     """Where the moved bodies are at the end [K, 2] [m], of pushes [K, 3]: can be differentiated by them."""
-    every, names = torch.arange(len(tasks)), tasks.start.bodies
+    every, names = torch.arange(len(tasks), device=engine.device), tasks.start.bodies
     pushed = torch.full_like(every, names.index(tasks.pushed))
     going = torch.einsum("ki,kij->kj", push[:, :2], engine.tensor(tasks.axes))
     none = engine.tensor(np.zeros_like(tasks.start.velocity))
@@ -104,8 +104,8 @@ def _tried(
     asked = engine.tensor(push).requires_grad_()
     off = ends_of(engine, tasks, asked, values) - engine.tensor(tasks.goal)
     slopes = [torch.autograd.grad(off[:, axis].sum(), asked, retain_graph=axis == 0)[0] for axis in range(2)]
-    slope = torch.stack(slopes, dim=1).double().numpy() * SCALE
-    away = off.detach().double().numpy()
+    slope = torch.stack(slopes, dim=1).double().cpu().numpy() * SCALE
+    away = off.detach().double().cpu().numpy()
     fine = np.isfinite(slope).all(axis=(1, 2)) & np.isfinite(away).all(axis=1)
     miss = np.where(fine, np.linalg.norm(away, axis=-1), np.inf)
     return miss, np.where(fine[:, None], away, 0.0), np.where(fine[:, None, None], slope, 0.0)

@@ -19,7 +19,7 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.identify.tosses.restitution import measured
 from carom.identify.tosses.result import as_it_comes, errors_of, identify_motions, percent_errors, with_found_sides
 from carom.identify.tosses.search import METHODS, How
-from carom.learn.graph import Corrected, GraphModel, corrected, in_graph, load_graph
+from carom.learn.graph import Corrected, GraphModel, corrected, in_graph, load_graph, refuse_unfit
 from carom.recordings import Recordings
 from carom.report import Step
 from carom.scenes.free import timestep
@@ -119,6 +119,8 @@ def _calibrated(
     """What one group of recordings tells."""
     learned = None if options.graph is None else load_graph(options.graph)
     every, left_out = motions_of(recordings, rows)
+    if learned is not None:  # before any work
+        refuse_unfit(learned, every, parameter_names(options.parameters) or ())
     trained, tested = _split(every, MOST if options.fit is None else options.fit, seed)
     identification, model = identify_motions(
         trained,

@@ -85,12 +85,12 @@ def train_pushes(
         picked = tasks[rng.integers(len(tasks), size=batch)]
         action = policy(torch.as_tensor(observation(picked)))
         push = low + (action + 1) / 2 * (high - low)
-        asked = push.detach().to(engine.dtype).requires_grad_()
+        asked = push.detach().to(device=engine.device, dtype=engine.dtype).requires_grad_()
         off = ends_of(engine, picked, asked, values) - engine.tensor(picked.goal)
         miss = torch.sqrt((off * off).sum(-1) + 1e-8)
         loss = torch.sqrt(1 + (miss / REACHED) ** 2) - 1
         (slope,) = torch.autograd.grad(loss.sum(), asked)
-        (push * _tamed(slope).to(push.dtype)).sum(-1).mean().backward()
+        (push * _tamed(slope).to(device=push.device, dtype=push.dtype)).sum(-1).mean().backward()
         optimiser.step()
         optimiser.zero_grad()
         away = miss.detach().nan_to_num(10 * SCALE)

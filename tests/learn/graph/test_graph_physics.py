@@ -10,6 +10,7 @@ import pytest
 import torch
 from free_recordings import starts_of_tosses
 
+from carom.core.errors import CaromError
 from carom.core.rotations import random_turn
 from carom.envs.push import REACHED, push_of
 from carom.identify.tosses.predict import MotionModel
@@ -79,7 +80,6 @@ def test_no_contact_creates_energy(model: GraphModel) -> None:
         events += int(over.sum())
         before, touched, now = np.where(hit, before, energy), hit, then
     assert events > 15, "they have bounced"
-    engine.network.to(torch.float32)
 
 
 class TestCorrection:
@@ -116,6 +116,20 @@ class TestCorrection:
         assert any(
             not torch.equal(a, b) for a, b in zip(tuned.network.parameters(), model.network.parameters(), strict=True)
         )
+
+    def test_a_corrected_model_is_corrected_anew(self, model: GraphModel) -> None:
+        truth = {**dict.fromkeys(PRIOR, 0.0), "friction": -0.25, "face_friction": -0.25}
+        scene, made = toss_scene(), replace(model, correction=truth)
+        motions = self.recorded(GraphEngine(made, scene), model, 5, 3)
+        found = corrected(made, MotionModel(scene, {}, None), motions)
+        assert found.model.correction["friction"] < -0.1, "what was known before is found again, not lost"
+
+    def test_recordings_at_another_rate_are_refused(self, model: GraphModel) -> None:
+        scene = toss_scene()
+        motions = self.recorded(GraphEngine(model, scene), model, 3, 5)
+        slow = replace(model, step=0.5 * model.step)
+        with pytest.raises(CaromError, match="has a step of 5 ms and the recordings one sample in 10 ms"):
+            corrected(slow, MotionModel(scene, {}, None), motions)
 
     def test_where_nothing_differs_little_is_changed(self, model: GraphModel) -> None:
         scene = toss_scene()

@@ -1,6 +1,6 @@
 """The graph simulator: rigid contact of several convex bodies, learned from an engine and differentiable throughout."""
 
-from carom.learn.graph.correct import Corrected, corrected, fine_tuned
+from carom.learn.graph.correct import Corrected, corrected, fine_tuned, refuse_unfit
 from carom.learn.graph.dynamics import GraphNetwork
 from carom.learn.graph.engine import GraphEngine, Track, in_graph
 from carom.learn.graph.model import GraphModel, load_graph, new_network
@@ -21,5 +21,6 @@ __all__ = [
     "in_graph",
     "load_graph",
     "new_network",
+    "refuse_unfit",
     "train_graph",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from carom.learn.graph.dynamics import World
-from carom.scenes.parameters import FREE
+from carom.scenes.parameters import contact_values
 from carom.state import Array
 
 CONDITIONS = ("friction", "face_friction", "stiffness", "damping")
@@ -20,32 +20,29 @@ TAKES = (*CONDITIONS, *FORMS, *OF_BODIES)
 #: of a correction: what is added to the share of the approach that is stopped, to what pushes bodies apart, to how much
 #: of the slip is stopped, and to which friction counts, that of faces or of edges
 NUDGES = ("stopped", "pushed", "rubbed", "faced")
-ENGINE_DEFAULTS = {"friction": 1.0, "time_constant": 0.02, "damping_ratio": 1.0}  #: MuJoCo's, where nobody says
-IMPEDANCE = 0.95  #: MuJoCo's d_width, by which a time constant becomes a stiffness and a damping
+ENGINE_DEFAULTS = {"friction": 1.0, "stiffness": 2500.0, "damping": 100.0}  #: MuJoCo's, where nobody says
+Number = float | Array | torch.Tensor
 
 
-def contact_of(values: Mapping[str, Array], count: int, defaults: Mapping[str, float]) -> dict[str, Array]:
-    """The four conditions by name, each [N], from parameters by name [N]; what is not given is as in `defaults`."""
-    told = {name: values[name] for name in (*CONDITIONS, *FORMS) if name in values}
-    given = {name: np.broadcast_to(np.asarray(v, dtype=np.float64), (count,)) for name, v in told.items()}
-    if set(FORMS) & given.keys():
-        time = given.get("time_constant", np.full(count, FREE["time_constant"].default))
-        ratio = given.get("damping_ratio", np.full(count, FREE["damping_ratio"].default))
-        given["stiffness"], given["damping"] = 1 / (IMPEDANCE * time * ratio) ** 2, 2 / (IMPEDANCE * time)
-    found = {n: given[n] if n in given else np.full(count, defaults[n]) for n in ("friction", "stiffness", "damping")}
-    face = given.get("face_friction")
-    if face is None:  # without pads a face rubs as an edge does
-        face = (
-            found["friction"]
-            if "friction" in given or "face_friction" not in defaults
-            else np.full(count, defaults["face_friction"])
-        )
-    return {"friction": found["friction"], "face_friction": face, **{n: found[n] for n in ("stiffness", "damping")}}
+def contact_of(values: Mapping[str, Number], defaults: Mapping[str, float]) -> dict[str, Number]:
+    """The four conditions by name, from parameters by name: numbers, or an array or tensor of one for each row.
+
+    What is not given is as in `defaults`; of the two numbers of a form of solref, the other has its own default.
+    """
+    given = contact_values(values)
+    if "time_constant" in given:  # MuJoCo divides both forms by the impedance in the same way
+        time, ratio = given["time_constant"], given["damping_ratio"]
+        given |= {"stiffness": 1 / (time * ratio) ** 2, "damping": 2 / time}
+    found: dict[str, Number] = {n: given.get(n, defaults[n]) for n in ("friction", "stiffness", "damping")}
+    unlike = defaults.get("face_friction", found["friction"])
+    # without pads a face rubs as an edge does
+    found["face_friction"] = given.get("face_friction", found["friction"] if "friction" in given else unlike)
+    return found
 
 
-def encoded(contact: Mapping[str, Array | torch.Tensor], step: float) -> torch.Tensor:
+def encoded(contact: Mapping[str, Number], step: float, count: int) -> torch.Tensor:
     """The conditions as the network reads them [N, 4]; can be differentiated where they are tensors."""
-    friction, face, stiffness, damping = (_tensor(contact[name]) for name in CONDITIONS)
+    friction, face, stiffness, damping = (_tensor(contact[name]).expand(count) for name in CONDITIONS)
     return torch.stack([friction, face, torch.log(stiffness * step**2) / 3, torch.log(damping * step) / 3], dim=-1)
 
 
@@ -63,5 +60,5 @@ def corrected_world(world: World, correction: Mapping[str, torch.Tensor]) -> Wor
     return replace(world, conditions=torch.stack(conditions, dim=-1), nudge=nudge)
 
 
-def _tensor(values: Array | torch.Tensor) -> torch.Tensor:
-    return values if isinstance(values, torch.Tensor) else torch.tensor(np.array(values))
+def _tensor(values: Number) -> torch.Tensor:
+    return values.double() if isinstance(values, torch.Tensor) else torch.tensor(np.array(values, dtype=np.float64))

@@ -2,14 +2,13 @@
 
 Parameters of the contact may be a little other than what was calibrated in another engine, and the four coefficients of
 every impulse a little off. How much, the recordings say: frames count as far as they can be predicted, and left-out
-recordings decide how wide the prior is, "no correction at all" included. The paper's way, a few steps of gradient
-descent on the weights, stands beside it (`fine_tuned`).
+recordings decide how wide the prior is, "no correction at all" included. CLASH's way with strikes, a few steps of
+gradient descent on the weights, stands beside it (`fine_tuned`).
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,13 +31,14 @@ PRIOR = {"friction": 0.1, "face_friction": 0.1, "stiffness": 0.3, "damping": 0.2
 PRIOR |= dict(zip(NUDGES, (0.2, 0.03, 0.5, 0.5), strict=True))
 WIDTHS = (0.3, 1.0)  #: of the priors, tried beside no correction
 FARTHEST = 4.0  #: standard deviations
+ALIKE_PERIODS = 1e-3  #: relative
 STEPS = 8  #: of Levenberg-Marquardt
 TRIED = 0.02  #: standard deviations of a step for derivatives
 SHAKES = 12  #: starts that tell how well each frame can be predicted
 FLOOR = 0.01  #: of the width, and radians: nothing is predicted better than this
 BLIND = 0.5  #: frames that the scatter of starts moves by more than this say nothing
 ALIKE = 8.0  #: frames in a row that say the same
-TUNED, RATE = 10, 1e-3  #: steps of the paper's fine-tuning and their rate
+TUNED, RATE = 10, 1e-3  #: steps of CLASH's fine-tuning, and their rate
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,16 @@ class Corrected:
         """What was done, for a reader."""
         if self.width == 0.0:
             return "none: left-out recordings are predicted best without"
-        changes = {n: np.exp(v) for n, v in self.model.correction.items() if n in CONDITIONS}
-        return "; ".join(f"{n} times {factor:.3g}" for n, factor in changes.items())
+        words = []
+        for name, value in self.model.correction.items():
+            words.append(f"{name} times {np.exp(value):.3g}" if name in CONDITIONS else f"{name} {value:+.2g}")
+        return "; ".join(words)
 
 
 def corrected(learned: GraphModel, calibrated: MotionModel, motions: Motions) -> Corrected:
     """Correct a graph simulator with recordings whose heavy sides are known; the calibration's values are its own."""
-    if learned.network.preset != "default":
-        raise CaromError(f"a graph simulator of the preset `{learned.network.preset}` cannot be corrected")
+    refuse_unfit(learned, motions, tuple(calibrated.values))
+    learned = replace(learned, correction={})  # a former correction gives way to this one
     seen = _Seen.of(learned, calibrated, motions)
     folds = [] if len(motions) < 2 else [np.arange(len(motions)) != n for n in range(len(motions))]
     kept = np.array([*folds, np.ones(len(motions), dtype=bool)])
@@ -93,9 +95,21 @@ def corrected(learned: GraphModel, calibrated: MotionModel, motions: Motions) ->
     return Corrected(replace(learned, correction=correction), best, errors)
 
 
+def refuse_unfit(learned: GraphModel, motions: Motions, names: Sequence[str]) -> None:
+    """Raise unless a graph simulator can be corrected with these recordings, and takes these parameters."""
+    if learned.network.preset != "default":
+        raise CaromError(f"a graph simulator of the preset `{learned.network.preset}` cannot be corrected")
+    if abs(learned.step / motions.period - 1) > ALIKE_PERIODS:
+        raise CaromError(
+            f"the graph simulator has a step of {1e3 * learned.step:.6g} ms and the recordings one sample in "
+            f"{1e3 * motions.period:.6g} ms; train it on data of `carom scale --rate {1 / motions.period:.6g}`"
+        )
+    GraphEngine(learned, motions.scene, names)
+
+
 def fine_tuned(learned: GraphModel, calibrated: MotionModel, motions: Motions, *, steps: int = TUNED) -> GraphModel:
-    """The paper's way: a few steps of gradient descent on all weights, here through the recordings' own rollouts."""
-    seen = _Seen.of(replace(learned, network=copy.deepcopy(learned.network)), calibrated, motions)
+    """CLASH's way: a few steps of gradient descent on all weights, here through the recordings' own rollouts."""
+    seen = _Seen.of(learned, calibrated, motions)
     network = seen.engine.network.requires_grad_(True)
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
     for _ in range(steps):

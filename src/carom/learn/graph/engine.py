@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.core.rotations import from_scipy
 from carom.engines.contract import Validation, frame_times, held_controls, row_values
 from carom.identify.tosses.predict import MotionModel
-from carom.learn.graph.conditions import TAKES, contact_of, corrected_world, encoded
+from carom.learn.graph.conditions import CONDITIONS, FORMS, TAKES, Number, contact_of, corrected_world, encoded
 from carom.learn.graph.dynamics import Advanced, Moving, World
 from carom.learn.graph.model import GraphModel
 from carom.learn.graph.solids import SOLID, solids_of
@@ -27,7 +28,7 @@ from carom.scenes.shapes import Body
 from carom.scenes.solids import calibrated_body
 from carom.state import Array, Contacts, Motion, SceneState, Status
 
-BEYOND = 0.05  #: of a range's upper end: so far outside of what was trained with is not worth a word
+BEYOND = 0.05  #: of a range's end: so far outside of what was trained with is not worth a word
 LOST = 1e3  #: [m] a body that is further off was thrown out of the scene
 IGNORED = ("torsional and rolling friction", "impedance (solimp)", "rounded edges", "a ground that leans")
 
@@ -53,7 +54,8 @@ class GraphEngine:
                 raise SceneError(unknown_name("parameter of the graph simulator", name, TAKES))
         self.model, self._scene, self.parameters = model, scene, tuple(parameters)
         self.dtype, self.device = dtype, device
-        self.network = model.network.to(device=device, dtype=dtype)
+        # a model of its own: another engine may want the same one with other numbers
+        self.network = copy.deepcopy(model.network).to(device=device, dtype=dtype)
 
     @property
     def scene(self) -> FreeScene:
@@ -65,9 +67,9 @@ class GraphEngine:
         return self.model.step
 
     def validate(self, scene: Scene) -> Validation:
-        """Free convex bodies with faces, over level ground or an air table."""
+        """Free convex bodies with faces, over level ground."""
         if not isinstance(scene, FreeScene):
-            return Validation(cannot=(f"scene '{scene.name}': only free bodies, over ground or an air table",))
+            return Validation(cannot=(f"scene '{scene.name}': only free bodies over level ground",))
         cannot = [
             f"body '{body.name}': shapes are {', '.join(SOLID)}, not {body.solid.kind}"
             for body in scene.bodies
@@ -85,14 +87,17 @@ class GraphEngine:
         bodies: Sequence[Sequence[Body]] | None = None,
     ) -> GraphRun:
         """See `Engine`."""
+        self._check(start)
+        own = row_values(values, len(start), self.parameters)
+        if bodies is not None and (len(bodies) != len(start) or any(len(row) != len(start.bodies) for row in bodies)):
+            raise CaromError(f"bodies: expected {len(start.bodies)} in each of {len(start)} rows")
+        return GraphRun(self, start, self.world(own, len(start), bodies))
+
+    def _check(self, start: SceneState) -> None:
         names = tuple(body.name for body in self._scene.bodies)
         if start.bodies != names or start.joints:
             got = ", ".join((*start.bodies, *start.joints)) or "none"
             raise CaromError(f"start: expected the bodies {', '.join(names)}, and no joints; got {got}")
-        own = row_values(values, len(start), self.parameters)
-        if bodies is not None and (len(bodies) != len(start) or any(len(row) != len(names) for row in bodies)):
-            raise CaromError(f"bodies: expected {len(names)} in each of {len(start)} rows")
-        return GraphRun(self, start, self.world(own, len(start), bodies))
 
     def follow(
         self,
@@ -109,12 +114,15 @@ class GraphEngine:
         Derivatives are those by `velocity` and `spin` [N, B, 3] (they take the place of the start's, and are of the
         centres of mass) and by parameters of the contact by name, each [N].
         """
-        world = self.world(row_values(values, len(start), self.parameters), len(start))
+        self._check(start)
+        own = row_values(values, len(start), self.parameters)
+        world = self.world(own, len(start))
         if contact:
-            given = {n: np.broadcast_to(v.detach().numpy(), (len(start),)) for n, v in contact.items()}
-            every: dict[str, Array | torch.Tensor] = {**contact_of(given, len(start), self.model.defaults)}
-            conditions = encoded({**every, **contact}, self.timestep).to(self.dtype)
-            world = self._corrected(replace(world, conditions=conditions))
+            for name in contact:
+                if name not in (*CONDITIONS, *FORMS):
+                    raise CaromError(unknown_name("parameter of a contact", name, (*CONDITIONS, *FORMS)))
+            found = encoded(contact_of({**own, **contact}, self.model.defaults), self.timestep, len(start))
+            world = self._corrected(replace(world, conditions=found.to(dtype=self.dtype, device=self.device)))
         now = moving_of(self, world, start)
         now = replace(now, velocity=now.velocity if velocity is None else velocity.to(self.dtype))
         now = replace(now, spin=now.spin if spin is None else spin.to(self.dtype))
@@ -135,7 +143,7 @@ class GraphEngine:
         """What stays the same in rows with these parameters [N], and with these bodies where they differ."""
         rows = bodies or [self._scene.bodies] * count
         made = [self._with_values(row, {n: v[i] for n, v in values.items()}) for i, row in enumerate(rows)]
-        contact = contact_of(values, count, self.model.defaults)
+        contact = contact_of(values, self.model.defaults)
         self._warn(contact, made)
         gravity = values.get("gravity", np.full(count, self._scene.gravity))
         return self._corrected(
@@ -143,7 +151,7 @@ class GraphEngine:
                 solids_of(made, len(self._scene.bodies), dtype=torch.float64).to(dtype=self.dtype, device=self.device),
                 self.tensor(gravity),
                 self.tensor(np.full(count, self._scene.ground_height)),
-                encoded(contact, self.timestep).to(dtype=self.dtype, device=self.device),
+                encoded(contact, self.timestep, count).to(dtype=self.dtype, device=self.device),
                 self.timestep,
             )
         )
@@ -155,15 +163,16 @@ class GraphEngine:
         count = len(world.conditions)
         return corrected_world(world, {n: self.tensor(np.full(count, v)) for n, v in self.model.correction.items()})
 
-    def _warn(self, contact: Mapping[str, Array], rows: Sequence[Sequence[Body]]) -> None:
+    def _warn(self, contact: Mapping[str, Number], rows: Sequence[Sequence[Body]]) -> None:
         """Say what lies outside of what the network was trained with: there it guesses."""
-        width = np.array([body.solid.width for row in rows for body in row])
-        told = {**contact, "width": width, "bodies": np.full(1, float(len(self._scene.bodies)))}
+        told = {name: np.asarray(value, dtype=float) for name, value in contact.items()}
+        told["width"] = np.array([body.solid.width for row in rows for body in row])
+        told["bodies"] = np.full(1, float(len(self._scene.bodies)))
         outside = []
         for name, values in told.items():
             low, high = self.model.ranges.get(name, (-np.inf, np.inf))
-            least, most = values.min(initial=low), values.max(initial=high)
-            if least < low - BEYOND * high or most > high + BEYOND * high:
+            least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
+            if least < (1 - BEYOND) * low or most > (1 + BEYOND) * high:
                 outside.append(f"{name} {least:.4g} to {most:.4g}, trained with {low:.4g} to {high:.4g}")
         if outside:
             words = "the graph simulator guesses outside of what it was trained with"
@@ -260,7 +269,7 @@ class GraphRun:
             self._advance()
             inside = np.flatnonzero((at > step + 1e-9) & (at <= step + 1 + 1e-9))
             for frame in inside:
-                seen = self._seen(before, float(at[frame]) - step)
+                seen = self._last = self._seen(before, float(at[frame]) - step)
                 position[:, frame], quaternion[:, frame] = seen.position, seen.quaternion
         if count:
             self._last = self._seen(before, 1.0)

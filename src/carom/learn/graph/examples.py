@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from carom.core.errors import CaromError
-from carom.learn.graph.conditions import CONDITIONS, ENGINE_DEFAULTS, FORMS, contact_of, encoded
+from carom.learn.graph.conditions import CONDITIONS, ENGINE_DEFAULTS, contact_of, encoded
 from carom.learn.graph.dynamics import Moving, World
 from carom.learn.graph.solids import solids_of
 from carom.learn.graph.turning import matrices_of, turned_by
@@ -61,25 +61,19 @@ class Frames:
         )
 
 
-def contact_values(
-    trajectories: Sequence[ScaledTrajectory], known: Mapping[str, float] | None = None
-) -> dict[str, Array]:
+def contacts_of(trajectories: Sequence[ScaledTrajectory], known: Mapping[str, float] | None = None) -> dict[str, Array]:
     """The four conditions of trajectories, each [N]; `known` says what measured ones cannot."""
-    every = [t.parameters or known or {} for t in trajectories]
-    names = [name for name in (*CONDITIONS, *FORMS) if all(name in values for values in every)]
-    values = {name: np.array([values[name] for values in every]) for name in names}
-    if not {"stiffness", "damping"} & values.keys():
-        values = {n: np.full(len(trajectories), v) for n, v in ENGINE_DEFAULTS.items() if n in FORMS} | values
-    return contact_of(values, len(trajectories), {"friction": ENGINE_DEFAULTS["friction"]})
+    every = [contact_of(t.parameters or known or {}, ENGINE_DEFAULTS) for t in trajectories]
+    return {name: np.array([float(contact[name]) for contact in every]) for name in CONDITIONS}
 
 
 def frames_of(trajectories: Sequence[ScaledTrajectory], known: Mapping[str, float] | None = None) -> Frames:
     """Trajectories of as many bodies, cut to the shortest."""
-    first, step = trajectories[0], trajectories[0].period
-    if any((t.ground is None) != (first.ground is None) for t in trajectories):
-        raise CaromError("some trajectories are over the ground and some over an air table; train on them apart")
-    if first.ground is not None and any(t.ground is None or t.ground.normal != (0.0, 0.0, 1.0) for t in trajectories):
-        raise CaromError("the graph simulator learns over level ground; in some trajectories it leans")
+    step = trajectories[0].period
+    if any(t.ground is None or t.ground.normal != (0.0, 0.0, 1.0) for t in trajectories):
+        raise CaromError(
+            "the graph simulator learns over level ground; in some trajectories there is none, or it leans"
+        )
     length = min(len(t) for t in trajectories)
     place = torch.as_tensor(np.stack([t.position[:length] for t in trajectories]))
     rotation = matrices_of(torch.as_tensor(np.stack([t.quaternion[:length] for t in trajectories])))
@@ -87,10 +81,8 @@ def frames_of(trajectories: Sequence[ScaledTrajectory], known: Mapping[str, floa
     position = place + torch.einsum("ntbij,nbj->ntbi", rotation, solids.centre)
     velocity = (position[:, 1:] - position[:, :-1]) / step
     spin = turned_by(rotation[:, 1:] @ rotation[:, :-1].transpose(-1, -2)) / step
-    height = None
-    if first.ground is not None:
-        height = torch.tensor([0.0 if t.ground is None else t.ground.height for t in trajectories])
-    conditions = encoded(contact_values(trajectories, known), step).to(torch.float32)
+    height = torch.tensor([0.0 if t.ground is None else t.ground.height for t in trajectories])
+    conditions = encoded(contacts_of(trajectories, known), step, len(trajectories)).to(torch.float32)
     gravity = torch.tensor([t.gravity for t in trajectories], dtype=torch.float32)
     world = World(solids.to(dtype=torch.float32), gravity, height, conditions, step)
     moving = [value.to(torch.float32) for value in (position, rotation, velocity, spin)]

@@ -92,7 +92,6 @@ class Messages(nn.Module):
 
     def forward(self, mesh: Mesh, graph: Graph, state: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
         corners, objects, along, outward, inward, near = state
-        every = torch.arange(len(corners), device=corners.device)
         along = along + self.along(along, (corners, mesh.sender), (corners, mesh.receiver))
         outward = outward + self.outward(outward, (objects, mesh.owner), corners)
         inward = inward + self.inward(inward, corners, (objects, mesh.owner))
@@ -103,7 +102,7 @@ class Messages(nn.Module):
         for k, message in enumerate(near.chunk(3, dim=-1)):
             from_near = from_near.index_add(0, graph.face_receiver[:, k], message)
         from_along = none.index_add(0, mesh.receiver, along)
-        to_object = torch.zeros_like(objects).index_add(0, mesh.owner, inward[every])
+        to_object = torch.zeros_like(objects).index_add(0, mesh.owner, inward)
         corners = corners + self.corner(corners, from_along, outward, from_near)
         return corners, objects + self.object(objects, to_object), along, outward, inward, near
 

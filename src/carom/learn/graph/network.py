@@ -19,6 +19,7 @@ from carom.learn.graph.dynamics import Advanced, GraphNetwork, Moving, World, in
 from carom.learn.graph.turning import turn
 
 FLAT = 0.03  #: [rad] a face that leans less lies flat: a soft cover, a glued label or a burr decides what rubs
+TOUCHING = 0.002  #: [m] nearer candidates share their bodies' masses
 FASTEST = 0.9  #: [m/s] at which a layer pushes bodies apart
 SPEED = 0.3  #: [m/s] that speeds are measured in
 INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
@@ -28,8 +29,8 @@ INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
 class Sizes:
     """How large the network is."""
 
-    hidden: int = 48
-    memory: int = 16
+    hidden: int = 96
+    memory: int = 24
     layers: int = 4
 
 
@@ -119,9 +120,9 @@ class ImpulseNetwork(GraphNetwork):
         free = pair.relative(velocity, spin)
         for layer in range(self.sizes.layers):
             inputs = self._inputs(pair, free, total, pair.relative(velocity, spin), conditions, step, count)
-            turn = found.gap.new_zeros(len(found), self.sizes.layers)
-            turn[:, layer] = 1.0
-            out = self.net(torch.cat([inputs, memory, pair.first(pooled), pooled[pair.second], turn], dim=-1))
+            which = found.gap.new_zeros(len(found), self.sizes.layers)
+            which[:, layer] = 1.0
+            out = self.net(torch.cat([inputs, memory, pair.first(pooled), pooled[pair.second], which], dim=-1))
             memory = torch.tanh(out[:, 4:])
             pooled = pair.pool(memory)
             coefficients = out[:, :4] if nudge is None else out[:, :4] + nudge
@@ -193,14 +194,15 @@ class _Pairs:
         self.found, self.bodies = found, bodies
         self.second, self.grounded = found.second, found.first < 0
         self.first_index = found.first.clamp_min(0)
-        self.there = (~self.grounded).to(found.gap.dtype)[:, None]
-        self.arm_first = (found.point - bodies.position[self.first_index]) * self.there
+        self.arm_first = self._bodies_only(found.point - bodies.position[self.first_index])
         self.arm_second = found.point - bodies.position[self.second]
         ahead = found.gap + step * (self.relative(velocity, spin) * found.normal).sum(-1)
-        self.window = ((NEAR - ahead.minimum(found.gap)) / NEAR).clamp(0, 1)  #: [C] 0: it cannot touch
-        crowd = self.pool(self.window[:, None])[:, 0].clamp_min(1.0)  #: [M] candidates that share a body
+        least = ahead.minimum(found.gap)
+        self.window = ((NEAR - least) / NEAR).clamp(0, 1)  #: [C] 0: it cannot touch
+        touching = ((TOUCHING - least) / TOUCHING).clamp(0, 1)
+        crowd = self.pool(touching[:, None])[:, 0].clamp_min(1.0)  #: [M] candidates that share a body
         self.crowd_first, self.crowd_second = crowd[self.first_index], crowd[self.second]
-        easy_first = self.crowd_first * bodies.inverse_mass[self.first_index] * self.there[:, 0]
+        easy_first = self._bodies_only(self.crowd_first * bodies.inverse_mass[self.first_index])
         easy_second = self.crowd_second * bodies.inverse_mass[self.second]
         along = easy_first + easy_second + self._turning(found.normal)
         axes = torch.eye(3, dtype=found.gap.dtype, device=found.gap.device)
@@ -214,38 +216,48 @@ class _Pairs:
     def _turning(self, direction: torch.Tensor) -> torch.Tensor:
         """What turning adds to the inverse of the effective mass along directions [C, 3]."""
         result = torch.zeros_like(direction[:, 0])
-        for arm, body, there in (
-            (self.arm_first, self.first_index, self.crowd_first * self.there[:, 0]),
+        for arm, body, crowd in (
+            (self.arm_first, self.first_index, self.crowd_first),
             (self.arm_second, self.second, self.crowd_second),
         ):
             lever = torch.linalg.cross(arm, direction)
-            result = result + there * torch.einsum("ci,cij,cj->c", lever, self.bodies.inverse_inertia[body], lever)
+            added = crowd * torch.einsum("ci,cij,cj->c", lever, self.bodies.inverse_inertia[body], lever)
+            result = result + (self._bodies_only(added) if body is self.first_index else added)
         return result
+
+    def _bodies_only(self, values: torch.Tensor) -> torch.Tensor:
+        """Values [C, ...] of the first bodies; zero for the ground, which borrows the index of some body.
+
+        Chosen, not multiplied: what is not finite in a row that went wrong is none of the other rows' business.
+        """
+        ground = self.grounded.reshape(-1, *[1] * (values.ndim - 1))
+        return torch.where(ground, torch.zeros_like(values), values)
 
     def first(self, values: torch.Tensor) -> torch.Tensor:
         """Values [M, ...] of the first bodies [C, ...]; zero for the ground."""
-        return values[self.first_index] * self.there
+        return self._bodies_only(values[self.first_index])
 
     def pool(self, values: torch.Tensor) -> torch.Tensor:
         """Sums [M, W] over the candidates of each body of values [C, W]."""
         result = values.new_zeros(len(self.bodies.inverse_mass), values.shape[-1])
-        return result.index_add(0, self.second, values).index_add(0, self.first_index, values * self.there)
+        return result.index_add(0, self.second, values).index_add(0, self.first_index, self._bodies_only(values))
 
     def relative(self, velocity: torch.Tensor, spin: torch.Tensor) -> torch.Tensor:
         """Velocity [C, 3] of the second body against the first where they touch."""
         ours = velocity[self.second] + torch.linalg.cross(spin[self.second], self.arm_second)
         theirs = velocity[self.first_index] + torch.linalg.cross(spin[self.first_index], self.arm_first)
-        moving: torch.Tensor = ours - theirs * self.there
+        moving: torch.Tensor = ours - self._bodies_only(theirs)
         return moving
 
     def apply(
         self, impulse: torch.Tensor, velocity: torch.Tensor, spin: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Velocities and spins [M, 3] after impulses [C, 3] on the second bodies, and their opposites on the first."""
+        back = self._bodies_only(impulse)
         linear = torch.zeros_like(velocity).index_add(0, self.second, impulse)
-        linear = linear.index_add(0, self.first_index, -impulse * self.there)
+        linear = linear.index_add(0, self.first_index, -back)
         angular = torch.zeros_like(spin).index_add(0, self.second, torch.linalg.cross(self.arm_second, impulse))
-        angular = angular.index_add(0, self.first_index, -torch.linalg.cross(self.arm_first, impulse * self.there))
+        angular = angular.index_add(0, self.first_index, -torch.linalg.cross(self.arm_first, back))
         turned = torch.einsum("mij,mj->mi", self.bodies.inverse_inertia, angular)
         return velocity + linear * self.bodies.inverse_mass[:, None], spin + turned
 

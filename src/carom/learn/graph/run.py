@@ -18,7 +18,7 @@ from carom.core.errors import CaromError, short
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.tensors import load_tensors, write_tensors
-from carom.learn.graph.examples import Frames, contact_values, frames_of
+from carom.learn.graph.examples import Frames, contacts_of, frames_of
 from carom.learn.graph.model import GraphModel, new_network
 from carom.learn.graph.training import Learner, Recipe, rollout_errors
 from carom.learn.impact.training import torch_threads
@@ -103,6 +103,18 @@ def _split(
     return [f for f in learned if len(f)], judged, every
 
 
+def _refuse_short(groups: Sequence[Frames], recipe: Recipe) -> None:
+    """Raise if a stage of the training finds no frames to go through."""
+    most = max(stage.frames for stage in recipe.stages)
+    for frames in groups:
+        samples = frames.position.shape[1]
+        if samples < most + 3 or not len(frames.windows(most)):
+            raise CaromError(
+                f"trajectories of {frames.bodies} bodies have {samples} samples at least, in which nothing is followed "
+                f"for {most} frames near contact; scale longer ones (--duration)"
+            )
+
+
 def _train(
     sets: Sequence[Trajectories],
     out: Path,
@@ -113,7 +125,8 @@ def _train(
     start = perf_counter()
     recipe, (preset, sizes), known = how
     learned, judged, every = _split(sets, known)
-    made_from = {found.folder.resolve().name: str(found.header[SEAL]) for found in sets}
+    made_from = {f"{n}: {found.folder.resolve().name}": str(found.header[SEAL]) for n, found in enumerate(sets)}
+    _refuse_short(learned, recipe)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = new_network(preset, sizes)
@@ -137,7 +150,7 @@ def _train(
         progress("train the graph simulator", learner.update, recipe.updates)
     if learner.best_weights is not None:
         network.load_state_dict(learner.best_weights)
-    contact = contact_values(every, known)
+    contact = contacts_of(every, known)
     model = GraphModel(
         network.requires_grad_(False),
         sets[0].period,
@@ -154,8 +167,7 @@ def _train(
 def _ranges(every: Sequence[ScaledTrajectory], contact: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Lowest and highest of what was trained with."""
     size = np.concatenate([[b.solid.width for b in t.bodies] for t in every])
-    mass = np.concatenate([[float(b.mass or 0.0) for b in t.bodies] for t in every])
-    columns = {**contact, "width": size, "mass": mass, "bodies": np.array([float(len(t.bodies)) for t in every])}
+    columns = {**contact, "width": size, "bodies": np.array([float(len(t.bodies)) for t in every])}
     return {name: (float(np.min(v)), float(np.max(v))) for name, v in columns.items()}
 
 

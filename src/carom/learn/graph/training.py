@@ -32,7 +32,7 @@ class Stage:
 class Recipe:
     """How the network is trained."""
 
-    stages: tuple[Stage, ...] = (Stage(1, 512, 2000), Stage(8, 96, 500), Stage(20, 48, 250))
+    stages: tuple[Stage, ...] = (Stage(1, 512, 1000), Stage(8, 96, 600), Stage(20, 48, 500))
     single: int = 256  #: windows of one step that are kept in the later stages
     learning_rate: float = 3e-3
     noise: float = 0.003  #: [m/s] on the twists that a window begins with
