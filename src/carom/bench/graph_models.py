@@ -14,7 +14,7 @@ from carom.core.errors import CaromError
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, motions_of
 from carom.identify.tosses.result import identify_motions, with_found_sides
-from carom.learn.graph import GraphModel, Recipe, Stage, corrected, fine_tuned, load_graph, train_graph
+from carom.learn.graph import GraphModel, Recipe, corrected, fine_tuned, load_graph, train_graph
 from carom.recordings import Recordings, read, write
 from carom.scale import Calibration, augment, cubes, scale, shapes, toss, varied
 from carom.scale.around import recorded
@@ -26,8 +26,6 @@ TESTED = 100
 TRAJECTORIES = 3000
 VARIED = 2.5  #: factor by which parameters of contacts differ where one model is to serve them all
 OF_CONTACT = ("friction", "stiffness", "damping", "gravity")  #: what scenes of several bodies are told
-#: of the paper's network: it has a thousand times the arithmetic, so as many updates as some 15 minutes allow
-PAPER = Recipe(stages=(Stage(1, 32, 2500),), learning_rate=5e-4, judged_every=500, judged=20)
 SCENES_SECONDS = 0.8  #: of their trajectories
 LONGER = 2.0  #: times the usual updates, for the network that serves all scenes
 
@@ -110,7 +108,7 @@ def of_tosses(o: Options, draw: int, method: str) -> GraphModel:
     sources = {"around": recorded(found.folder), "thrown": toss(rate=1 / found.period)}
     for name, source in sources.items():
         scale(source, found.calibration(), folder / name, count=half, seed=o.seed, threads=o.threads)
-    how = {"preset": "paper", "recipe": PAPER} if method == "graph-paper" else {}
+    how = {"preset": "paper", "recipe": Recipe.of(preset="paper")} if method == "graph-paper" else {}
     return _made(folder / method, {"seed": o.seed, **how}, [folder / name for name in sources], o)
 
 

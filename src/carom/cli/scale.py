@@ -9,7 +9,7 @@ import typer
 
 from carom import recipes
 from carom.cli.console import run
-from carom.cli.options import Json, Seed, Threads, new_folder, rising
+from carom.cli.options import Json, Seed, Threads, new_folder, one_of, rising
 
 
 def scale(
@@ -66,16 +66,28 @@ def scale(
     )
 
 
+def _presets() -> tuple[str, ...]:
+    from carom.learn.graph import PRESETS
+
+    return PRESETS
+
+
 def train_graph(
     data: Annotated[list[Path], typer.Argument(help="folders that `carom scale` wrote, all at the same rate")],
     out: Annotated[
         Path, typer.Option(callback=new_folder, help="folder for the simulator; an interrupted training goes on there")
     ],
+    preset: Annotated[
+        str, typer.Option(callback=one_of("preset", _presets), help="default, or paper: the few-shot paper's network")
+    ] = "default",
     updates: Annotated[
-        int | None, typer.Option(min=10, max=1_000_000, help="changes of the weights; 2100 if not given")
+        int | None, typer.Option(min=10, max=1_000_000, help="changes of the weights; 2100 if not given (paper: 2500)")
     ] = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
     """Train the graph simulator: contact of several bodies, learned and differentiable. Resumes after a kill."""
-    run(json_file, lambda progress: recipes.train_graph(data, out, updates=updates, seed=seed, progress=progress))
+    run(
+        json_file,
+        lambda progress: recipes.train_graph(data, out, preset=preset, updates=updates, seed=seed, progress=progress),
+    )

@@ -59,6 +59,7 @@ def train_graph(
     data: Sequence[str | Path],
     out: str | Path,
     *,
+    preset: str = "default",
     updates: int | None = None,
     seed: int = 0,
     progress: Progress = silent,
@@ -66,6 +67,8 @@ def train_graph(
     """Train the graph simulator on folders that `carom scale` wrote; after a kill the same call goes on.
 
     `updates` is how often the weights are changed; None: as many as the tables of the documentation were made with.
+    The `preset` is `default`, or `paper` for the few-shot paper's own network.
     """
-    recipe = graph.Recipe() if updates is None else graph.Recipe.of(updates)
-    return TrainGraphResult(Path(out), graph.train_graph(data, out, recipe=recipe, seed=seed, progress=progress))
+    recipe = graph.Recipe.of(updates, preset)
+    made = graph.train_graph(data, out, recipe=recipe, preset=preset, seed=seed, progress=progress)
+    return TrainGraphResult(Path(out), made)

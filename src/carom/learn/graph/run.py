@@ -19,6 +19,7 @@ from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.graph.examples import Frames, contacts_of, frames_of
+from carom.learn.graph.face_pairs import coal_missing
 from carom.learn.graph.model import GraphModel, new_network
 from carom.learn.graph.training import Learner, Recipe, rollout_errors
 from carom.learn.impact.training import torch_threads
@@ -68,6 +69,8 @@ def train_graph(
     """
     recipe, place = recipe or Recipe(), Path(out)
     new_network(preset, sizes)  # refused before any work
+    if preset == "paper" and (missing := coal_missing()):
+        raise CaromError(f"the preset `paper` needs Coal. {missing}")
     sets = [load(folder) for folder in data]
     _same_period(sets)
     with locked(place), torch_threads(1):

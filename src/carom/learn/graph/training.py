@@ -40,9 +40,11 @@ class Recipe:
     judged: int = 100  #: held-out rollouts of a kind, at most
 
     @classmethod
-    def of(cls, updates: int) -> Recipe:
-        """The same stages with so many updates in all."""
-        usual = cls()
+    def of(cls, updates: int | None = None, preset: str = "default") -> Recipe:
+        """The usual one of a preset, its stages with so many updates in all."""
+        usual = cls() if preset == "default" else PAPER
+        if updates is None:
+            return usual
         stages = tuple(replace(s, updates=max(round(s.updates * updates / usual.updates), 1)) for s in usual.stages)
         return replace(usual, stages=stages)
 
@@ -61,6 +63,10 @@ class Recipe:
     def rate(self, update: int) -> float:
         """Learning rate of an update."""
         return self.learning_rate * (0.5 * (1 + float(np.cos(np.pi * update / self.updates))) + 0.01)
+
+
+#: of the paper's network, in single steps: it has a hundred times the arithmetic, so what some 15 minutes allow
+PAPER = Recipe(stages=(Stage(1, 32, 2500),), learning_rate=5e-4, judged_every=500, judged=20)
 
 
 def window_loss(
