@@ -27,7 +27,7 @@ LEARNED = ("graph", "graph-corrected", "graph-fine-tuned", "graph-augmented")
 PAPER = "graph-paper"
 BRAX = ("brax-spring", "brax-positional", "brax-generalized")
 SLOW = (PAPER, "graph-augmented", *BRAX[1:])  #: run on the first draw only
-#: what several bodies do; their network takes longest to train, so there is one draw less of it
+#: what several bodies do; their network takes longest to train, so there are two draws less of it
 SCENES = {"bowling": bowling, "new-shapes": new_shapes, "two-cubes": planned, "new-parameters": found_again}
 ONCE = {"policy": policies, "speed": speeds}  #: on the first draw only
 REAL = "real-tosses"
@@ -39,7 +39,7 @@ def _work(o: Options) -> Work:
         methods = ["mujoco", *LEARNED, *([] if coal_missing() else [PAPER]), *(BRAX if find_spec("brax") else ())]
         chosen = [name for name in methods if not (draw and name in SLOW)]
         pieces += [(f"{REAL}/{draw}/{name}", partial(_real, o, draw, name)) for name in chosen]
-        scenes = SCENES if draw < max(o.draws - 1, 1) else {}
+        scenes = SCENES if draw < max(o.draws - 2, 1) else {}
         if not draw:
             scenes = scenes | {n: make for n, make in ONCE.items() if n != "policy" or find_spec("stable_baselines3")}
         pieces += [(f"{setting}/{draw}", partial(make, o, draw)) for setting, make in scenes.items()]

@@ -19,6 +19,7 @@ from carom.learn.graph.dynamics import Advanced, GraphNetwork, Moving, World, in
 from carom.learn.graph.turning import turn
 
 FLAT = 0.03  #: [rad] a face that leans less lies flat: a soft cover, a glued label or a burr decides what rubs
+DEEPEST, EASED = 0.0025, 0.1  #: [m] that bodies may sink in; how much of what is more is undone in a step
 TOUCHING = 0.002  #: [m] nearer candidates share their bodies' masses
 FASTEST = 0.9  #: [m/s] at which a layer pushes bodies apart
 SPEED = 0.3  #: [m/s] that speeds are measured in
@@ -126,7 +127,7 @@ class ImpulseNetwork(GraphNetwork):
             memory = torch.tanh(out[:, 4:])
             pooled = pair.pool(memory)
             coefficients = out[:, :4] if nudge is None else out[:, :4] + nudge
-            change = self._impulse(pair, coefficients, total, pair.relative(velocity, spin), conditions)
+            change = self._impulse(pair, coefficients, total, pair.relative(velocity, spin), conditions, step)
             total = total + change
             velocity, spin = pair.apply(change, velocity, spin)
         return total, velocity, spin
@@ -166,14 +167,26 @@ class ImpulseNetwork(GraphNetwork):
         return torch.cat([torch.stack(columns, dim=-1), conditions], dim=-1)
 
     def _impulse(
-        self, pair: _Pairs, out: torch.Tensor, total: torch.Tensor, now: torch.Tensor, conditions: torch.Tensor
+        self,
+        pair: _Pairs,
+        out: torch.Tensor,
+        total: torch.Tensor,
+        now: torch.Tensor,
+        conditions: torch.Tensor,
+        step: float,
     ) -> torch.Tensor:
-        """What a layer adds: it stops part of the approach, pushes apart, and rubs within the friction cone."""
+        """What a layer adds: it stops part of the approach, pushes apart, and rubs within the friction cone.
+
+        Bodies that lie deeper in each other than `DEEPEST` come apart slowly, whatever the network says.
+        """
         normal = pair.found.normal
         along, across = _split(now, normal)
         pressed, rubbed = _split(total, normal)
         stopped, pushed = 2 * torch.sigmoid(out[:, 0]), FASTEST * torch.tanh(out[:, 1])
         press = torch.relu(pressed + pair.mass * pair.window * (-stopped * along + pushed))
+        sunk = (-DEEPEST - pair.found.gap).clamp_min(0.0)
+        risen = pressed + pair.mass * (EASED * sunk / step - along)
+        press = torch.where(sunk > 0, torch.maximum(press, risen), press)
         rub = rubbed - (pair.mass_across * pair.window * torch.sigmoid(out[:, 2]))[:, None] * across
         edge, face = conditions[:, 0], conditions[:, 1]
         limit = (edge + (face - edge) * torch.sigmoid(out[:, 3])) * press
