@@ -19,8 +19,8 @@ from carom.state import Array
 LEARNED, TESTED = 2000, 200  #: tasks
 STEPS = "simulated steps"
 WANTED = 0.9  #: success rate
-UPDATES, BATCH, ASKED = 150, 64, 10  #: of backpropagation: at most, tasks in each, and after how many it is tried
-EPISODES = 60_000  #: of SAC: at most; as many in each step, and tried as often
+UPDATES, BATCH, ASKED = 100, 64, 10  #: of backpropagation: at most, tasks in each, and after how many it is tried
+EPISODES = 20_000  #: of SAC: at most; as many in each step, and tried as often
 
 
 def policies(o: Options, draw: int) -> Rows:
