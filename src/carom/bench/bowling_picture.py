@@ -25,10 +25,10 @@ from carom.scenes.free import FreeScene
 from carom.state import Array, Motion
 
 FOLDER = Path("docs/images")
-WIDTH, HEIGHT, HEAD = 380, 330, 34  #: [px] of a panel, and of the text above it
+WIDTH, HEIGHT, HEAD = 320, 280, 30  #: [px] of a panel, and of the text above it
 FINE = 3  #: drawn this much larger, then reduced: smooth edges
 AIR = 0.05  #: [m] around what is drawn
-EVERY, HELD = 3, 15  #: frames that are shown, and how long the end stays
+EVERY, HELD = 6, 12  #: frames that are shown, and how long the end stays
 SHADES = ("#d9dde2", "#f6d9bd")  #: of what stands, and of the cube that strikes
 
 
