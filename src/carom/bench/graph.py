@@ -14,6 +14,7 @@ from carom.bench.graph_plans import NEAR, TARGETS, planned
 from carom.bench.graph_policy import EPISODES, WANTED, policies
 from carom.bench.graph_scenes import bowling, new_shapes
 from carom.bench.graph_speed import speeds
+from carom.compare.toss_baselines import baseline
 from carom.core.work import Rows
 from carom.identify.tosses.recorded import Motions, trajectory_errors
 from carom.learn.graph import in_graph
@@ -24,7 +25,8 @@ from carom.state import Array, Motion
 ERRORS = ("position-error-percent", "rotation-error-deg")
 LEARNED = ("graph", "graph-corrected", "graph-fine-tuned", "graph-augmented")
 PAPER = "graph-paper"
-SLOW = (PAPER, "graph-augmented")  #: run on the first draw only
+BRAX = ("brax-spring", "brax-positional", "brax-generalized")
+SLOW = (PAPER, "graph-augmented", *BRAX[1:])  #: run on the first draw only
 #: what several bodies do; their network takes longest to train, so there are two draws less of it
 SCENES = {"bowling": bowling, "new-shapes": new_shapes, "two-cubes": planned, "new-parameters": found_again}
 ONCE = {"policy": policies, "speed": speeds}  #: on the first draw only
@@ -34,7 +36,7 @@ REAL = "real-tosses"
 def _work(o: Options) -> Work:
     pieces: list[tuple[str, partial[Rows]]] = []
     for draw in range(o.draws):
-        methods = ["mujoco", *LEARNED, *([] if coal_missing() else [PAPER])]
+        methods = ["mujoco", *LEARNED, *([] if coal_missing() else [PAPER]), *(BRAX if find_spec("brax") else ())]
         chosen = [name for name in methods if not (draw and name in SLOW)]
         pieces += [(f"{REAL}/{draw}/{name}", partial(_real, o, draw, name)) for name in chosen]
         scenes = SCENES if draw < max(o.draws - 2, 1) else {}
@@ -49,6 +51,8 @@ def _real(o: Options, draw: int, name: str) -> Rows:
     found = calibrated(o, draw)
     tested = found.tested
     rows: Rows = []
+    if name.startswith("brax"):
+        return _told(name, tested, baseline(name, found.trained, seed=o.seed + draw)(tested))
     if name == "mujoco":
         rows += _told("mujoco", tested, found.model.predict(tested, threads=o.threads))
         return rows + _told("mujoco, one simulation", tested, found.model.simulate(tested, threads=o.threads))
@@ -102,8 +106,7 @@ def _notes(o: Options) -> tuple[str, ...]:
         f"does with strikes. graph-augmented: the same network, trained on the {FITTED} recordings rotated about the "
         "vertical, which tell it nothing new, as it is symmetric; contact parameters are told it as MuJoCo's. "
         "graph-paper: FIGNet's architecture and sizes, on the same trajectories, 2,500 updates of 32 frames, what "
-        "some 15 minutes of a core allow. These two: first draw only. Brax's three pipelines, fitted to as few tosses "
-        "of the same recordings, stand in the table of `toss` under fit-3.",
+        "some 15 minutes of a core allow. These two and Brax's slower pipelines: first draw only.",
         "bowling, new-shapes, new-parameters: one second against the MuJoCo that taught it, which is the truth "
         "there. One network, trained on tosses, cubes and other shapes, parameters up to "
         f"{VARIED:g} times above and below the calibrated ones (new-parameters lie within that). Yardstick: MuJoCo "
