@@ -76,8 +76,9 @@ bench: $(VENV)/.installed-dev
 ifneq ($(strip $(DATA)),)
 	$(BIN)/carom bench robot-hits --data $(DATA)/robot_hits
 	$(BIN)/carom bench toss --data $(DATA)/cube_toss/recordings
+	$(BIN)/carom bench graph --data $(DATA)/cube_toss/recordings
 else
-	@echo "robot-hits and toss were not run: they need real recordings (make bench DATA=FOLDER, or set CAROM_DATA)"
+	@echo "robot-hits, toss and graph were not run: they need real recordings (make bench DATA=FOLDER, or set CAROM_DATA)"
 endif
 
 docs: $(VENV)/.installed-core

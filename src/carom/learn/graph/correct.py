@@ -23,7 +23,7 @@ from carom.identify.tosses.simulate import Starts
 from carom.learn.graph.conditions import CONDITIONS, NUDGES, corrected_world
 from carom.learn.graph.dynamics import Moving, World
 from carom.learn.graph.engine import GraphEngine, moving_of
-from carom.learn.graph.model import GraphModel
+from carom.learn.graph.model import ALIKE, GraphModel
 from carom.learn.graph.turning import matrices_of, turned_by
 
 #: standard deviations of the priors: logarithms of factors, then what is added to the network's four coefficients
@@ -31,13 +31,12 @@ PRIOR = {"friction": 0.1, "face_friction": 0.1, "stiffness": 0.3, "damping": 0.2
 PRIOR |= dict(zip(NUDGES, (0.2, 0.03, 0.5, 0.5), strict=True))
 WIDTHS = (0.3, 1.0)  #: of the priors, tried beside no correction
 FARTHEST = 4.0  #: standard deviations
-ALIKE_PERIODS = 1e-3  #: relative
 STEPS = 8  #: of Levenberg-Marquardt
 TRIED = 0.02  #: standard deviations of a step for derivatives
 SHAKES = 12  #: starts that tell how well each frame can be predicted
 FLOOR = 0.01  #: of the width, and radians: nothing is predicted better than this
 BLIND = 0.5  #: frames that the scatter of starts moves by more than this say nothing
-ALIKE = 8.0  #: frames in a row that say the same
+IN_A_ROW = 8.0  #: frames that say the same
 TUNED, RATE = 10, 1e-3  #: steps of CLASH's fine-tuning, and their rate
 
 
@@ -99,7 +98,7 @@ def refuse_unfit(learned: GraphModel, motions: Motions, names: Sequence[str]) ->
     """Raise unless a graph simulator can be corrected with these recordings, and takes these parameters."""
     if learned.network.preset != "default":
         raise CaromError(f"a graph simulator of the preset `{learned.network.preset}` cannot be corrected")
-    if abs(learned.step / motions.period - 1) > ALIKE_PERIODS:
+    if abs(learned.step / motions.period - 1) > ALIKE:
         raise CaromError(
             f"the graph simulator has a step of {1e3 * learned.step:.6g} ms and the recordings one sample in "
             f"{1e3 * motions.period:.6g} ms; train it on data of `carom scale --rate {1 / motions.period:.6g}`"
@@ -153,7 +152,7 @@ class _Seen:
         )
         scatter = seen._scatter(calibrated.values, motions)
         sure = seen.weight * (scatter < BLIND)
-        return replace(seen, weight=sure / torch.sqrt(ALIKE * (scatter**2 + FLOOR**2)))
+        return replace(seen, weight=sure / torch.sqrt(IN_A_ROW * (scatter**2 + FLOOR**2)))
 
     def _scatter(self, values: Mapping[str, float], motions: Motions) -> torch.Tensor:
         """How far frames [N, T - 1, B] are moved by the uncertainty of starts, over the width and in radians."""
@@ -191,7 +190,7 @@ class _Seen:
 
     @torch.no_grad()
     def errors(self, unknown: torch.Tensor) -> torch.Tensor:
-        """Errors [S, N] of each recording: root mean square over what can be predicted."""
+        """Errors [S, N] of each recording: pseudo-Huber, in the mean over frames that can be predicted."""
         every = self.residual(*self.told(unknown)).double().reshape(len(unknown), len(self.position), -1)
         # one wild frame is no worse than a few standard deviations
         return (torch.sqrt(1 + every**2) - 1).sum(-1) / (self.weight > 0).flatten(1).sum(-1).clamp_min(1)

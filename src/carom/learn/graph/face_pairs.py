@@ -35,6 +35,12 @@ def coal_missing() -> str:
     return "" if find_spec("coal") else "Coal is not installed; pip install 'carom[graph]'"
 
 
+def refuse_without_coal() -> None:
+    """Raise unless Coal is installed."""
+    if missing := coal_missing():
+        raise CaromError(f"the preset `paper` needs Coal. {missing}")
+
+
 @dataclass(frozen=True)
 class FacePairs:
     """E pairs of triangles.
@@ -95,8 +101,7 @@ def _found(
     solids: Solids, place: torch.Tensor, turned: torch.Tensor, grounded: bool, near: float
 ) -> tuple[NDArray[np.int64], Array]:
     """Objects and triangles [E, 4], and nearest points [E, 2, 3], by Coal."""
-    if missing := coal_missing():
-        raise CaromError(f"the preset `paper` needs Coal. {missing}")
+    refuse_without_coal()
     import coal
 
     request = coal.CollisionRequest()

@@ -24,6 +24,7 @@ HEADER, WEIGHTS = "graph.json", "network.safetensors"
 
 PRESETS = ("default", "paper")
 LARGEST = 1024  #: of each of a network's sizes
+ALIKE = 1e-3  #: relative difference of sample periods that does not matter: clocks of recordings are rounded
 
 
 def new_network(preset: str = "default", sizes: Mapping[str, int] | None = None) -> GraphNetwork:

@@ -19,8 +19,8 @@ from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.tensors import load_tensors, write_tensors
 from carom.learn.graph.examples import Frames, contacts_of, frames_of
-from carom.learn.graph.face_pairs import coal_missing
-from carom.learn.graph.model import GraphModel, new_network
+from carom.learn.graph.face_pairs import refuse_without_coal
+from carom.learn.graph.model import ALIKE, GraphModel, new_network
 from carom.learn.graph.training import Learner, Recipe, rollout_errors
 from carom.learn.impact.training import torch_threads
 from carom.scale import ScaledTrajectory, Trajectories, load
@@ -28,7 +28,6 @@ from carom.scale import ScaledTrajectory, Trajectories, load
 HELD_OUT = 0.05  #: share of the trajectories that judge, at most `MOST_HELD_OUT`
 MOST_HELD_OUT = 100
 LEAST = 20  #: trajectories
-ALIKE = 1e-3  #: relative difference of sample periods that does not matter: clocks of recordings are rounded
 FORMAT = "carom-graph-checkpoint/1"
 CHECKPOINT = "checkpoint"
 
@@ -69,8 +68,8 @@ def train_graph(
     """
     recipe, place = recipe or Recipe(), Path(out)
     new_network(preset, sizes)  # refused before any work
-    if preset == "paper" and (missing := coal_missing()):
-        raise CaromError(f"the preset `paper` needs Coal. {missing}")
+    if preset == "paper":
+        refuse_without_coal()
     sets = [load(folder) for folder in data]
     _same_period(sets)
     with locked(place), torch_threads(1):
