@@ -27,7 +27,7 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt
 $(VENV)/.installed-dev: pyproject.toml constraints.txt
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@echo "installing carom and what its tests need into $(VENV); the first time this takes some minutes"
-	@$(INSTALL) -e ".[dev,mjx,rl]"
+	@$(INSTALL) -e ".[dev,mjx,rl,import,view,robot,ray,docs]"
 	@touch $(VENV)/.installed-core $(VENV)/.installed-demo $@
 
 demo: $(VENV)/.installed-demo
