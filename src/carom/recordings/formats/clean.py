@@ -131,4 +131,4 @@ def rate_of(time: Array) -> float | None:
     steps = np.diff(time)
     median = float(np.median(steps))
     near = steps[np.abs(steps - median) < 0.5 * median]
-    return 1.0 / float(near.mean()) if len(near) and median > 0 else None
+    return float(f"{1.0 / float(near.mean()):.9g}") if len(near) and median > 0 else None

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Protocol
 
 from carom.core.errors import RecordingError
+from carom.recordings.formats import plain_table
 from carom.recordings.formats.take import ReadOptions, Take
 
 HEAD = 1 << 16  #: [bytes] that a reader is shown to recognise its format
 LIKELY = 0.5  #: how sure a reader has to be
 #: modules of this package, the most particular ones first: of equally sure readers the first one reads
-READERS: tuple[str, ...] = ()
+READERS: tuple[str, ...] = ("motive", "motive_rows", "vicon", "qualisys", "c3d", "trc", "plain_table")
 
 
 class Reader(Protocol):
@@ -70,5 +71,7 @@ def reader_of(path: Path) -> Reader:
 
 
 def read_take(path: Path, options: ReadOptions) -> tuple[Take, ...]:
-    """The takes in a file or folder of any known format."""
+    """The takes in a file or folder of any known format; a table whose columns the user names is read as he says."""
+    if path.is_file() and plain_table.claims(path, options):
+        return plain_table.read(path, options)
     return reader_of(path).read(path, options)
