@@ -14,6 +14,7 @@ from carom.core.errors import CaromError
 from carom.engines import Engine, MjxSimulator, MujocoEngine
 from carom.engines.planar import state_of, strikes_of
 from carom.scenes.free import FreeScene, toss_scene
+from carom.scenes.pushing import push_scene
 from carom.scenes.scene import MjcfScene
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import builtin
@@ -101,6 +102,14 @@ def striking(count: int) -> SceneState:
     return state_of(square, held)[np.arange(count)]
 
 
+def pushing(count: int) -> SceneState:
+    """Tools beside a T, moving into it."""
+    scene = push_scene("planar-t")
+    block = np.column_stack([np.zeros((4, 2)), np.linspace(0, 1, 4)])
+    start = scene.placed(block, np.column_stack([np.full(4, -0.1), 0.01 * np.arange(4)]))
+    return replace(start, joint_velocity=np.tile([0.3, 0.0], (4, 1)))[np.arange(count)]
+
+
 @cache
 def mjx() -> Engine:
     pytest.importorskip("jax", reason="JAX is not installed: pip install carom[mjx]")
@@ -137,6 +146,12 @@ CASES = {
     ),
     "mujoco: robot": Case(
         cache(lambda: MujocoEngine(ARM, ("friction",), threads=2)), reaching, 2, parameter="friction"
+    ),
+    "mujoco: pushing": Case(
+        cache(lambda: MujocoEngine(push_scene("planar-t"), ("ground_friction",), threads=2)),
+        pushing,
+        2,
+        parameter="ground_friction",
     ),
     "mujoco: strike scene": Case(
         cache(lambda: MujocoEngine(builtin("square"), ("striker_friction",), threads=2)),

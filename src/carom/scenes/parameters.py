@@ -32,7 +32,11 @@ class Write:
 
     def rows(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Which of these pairs it is written into."""
-        own = [self.pair == name or (self.pair == FACE and FACE in name) or not self.pair for name in names]
+        part = f"{self.pair}-"  # of a body of several geoms: ground-bar, ground-stem
+        own = [
+            not self.pair or name == self.pair or name.startswith(part) or (self.pair == FACE and FACE in name)
+            for name in names
+        ]
         return np.flatnonzero(own)
 
     def into_spec(self, spec: Any, value: float) -> None:
@@ -132,6 +136,15 @@ _FREE = (
     _P("tilt_y", "rad", -0.03, 0.03, 0.0, False, "lean of the ground's normal towards y"),
     _P("edge_radius", "m", 1e-5, 0.012, 1e-5, False, "rounding of the edges of boxes"),
 )
+#: Of a robot that pushes, beside those of contacts and of the block's mass.
+_PUSH = (
+    _P("joint_friction", "1", 0.0, 0.2, 0.0, False, "friction of the robot's joints over their greatest force"),
+    _P("joint_damping", "1", 0.0, 2.0, 0.0, False, "viscous friction of the joints over their servos' own damping"),
+    _P("servo_stiffness", "1", 0.2, 5.0, 1.0, True, "stiffness of the servos over the declared one"),
+    _P("tool_offset_x", "m", -0.02, 0.02, 0.0, False, "tool against where it is declared, across it, ahead"),
+    _P("tool_offset_y", "m", -0.02, 0.02, 0.0, False, "tool against where it is declared, across it, aside"),
+    _P("actuator_delay", "s", 0.0, 0.1, 0.0, False, "from a set-point to the servos' answer"),
+)
 #: Where the parameters of contacts are written.
 _WRITES: Mapping[str, Write] = {
     "striker_friction": Write("friction", (0, 1), "striker"),
@@ -155,7 +168,8 @@ _WRITES: Mapping[str, Write] = {
 CONTACT = tuple(_WRITES)  #: names of the parameters of contacts
 #: Every parameter that Carom knows.
 PARAMETERS: Mapping[str, Parameter] = {
-    p.name: replace(p, write=_WRITES.get(p.name), vector=p.name == "com_offset") for p in (*_STRIKES, *_COM, *_FREE)
+    p.name: replace(p, write=_WRITES.get(p.name), vector=p.name == "com_offset")
+    for p in (*_STRIKES, *_COM, *_FREE, *_PUSH)
 }
 #: Those of strikes, and those of free bodies.
 KNOWN: Mapping[str, Parameter] = {p.name: PARAMETERS[p.name] for p in (*_STRIKES, *_COM)}
