@@ -539,7 +539,7 @@ KINDS = {
         "the record ends while 'box' still moves: its resting place",
     ),
     "friction too high": (high_friction, ["target-still", "no-impact"], "'box' never moves, in 5 of 5 files"),
-    "pushed": (every(pushed), ["push"], "and drives it: a push, not a strike, in 5 of 5 files"),
+    "pushed": (every(pushed), [], "and drives it: a push, not a strike, in 5 of 5 files"),  # a kind of its own
     "tips over": (every(tipped), ["tips"], "column 'box.qw': 'box' leans over by 90 degrees, in 5 of 5 files"),
     "table tilted": (every(lambda t: turned(t, TILTED)), ["ground-tilt"], "targets slide on a slope of 2.0 degrees"),
     "ground tilted": (

@@ -36,6 +36,8 @@ class CheckResult(Result):
 
     def next_commands(self) -> Sequence[str]:
         name = self.folder.resolve().name
+        if self.report.pushes is not None:
+            return (command("identify", self.folder, "--out", f"calibrated/{name}"),)
         if not self.report.impacts:
             return ()
         if self.kind == "strikes":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 
@@ -21,6 +22,9 @@ def planar_gap(first: Body, first_pose: Array, second: Body, second_pose: Array)
         return np.asarray(between - float(first.shape.radius or 0.0) - float(second.shape.radius or 0.0))
     if first.shape.is_round:
         return planar_gap(second, second_pose, first, first_pose)
+    if "compound" in (first.shape.kind, second.shape.kind):
+        gaps = [planar_gap(a, first_pose, b, second_pose) for a in _convex(first) for b in _convex(second)]
+        return np.asarray(np.min(gaps, axis=0))
     outline = _placed(first.shape, first_pose)
     if second.shape.is_round:
         return _point_to_polygon(second_pose[:, None, :2], outline)[:, 0] - float(second.shape.radius or 0.0)
@@ -29,6 +33,15 @@ def planar_gap(first: Body, first_pose: Array, second: Body, second_pose: Array)
     # apart, the nearest points include a corner of one of the two; overlapping, one edge's direction is the way out
     apart = np.maximum(_separation(outline, other), _separation(other, outline))
     return np.asarray(np.where(apart < 0, apart, nearest))
+
+
+def _convex(body: Body) -> tuple[Body, ...]:
+    """A body's convex parts, each as a body."""
+    shape = body.solid
+    if shape.kind != "compound":
+        return (body,)
+    height = shape.full_height
+    return tuple(replace(body, shape=Shape("extruded", outline=part, height=height)) for part in shape.outlines)
 
 
 @lru_cache(maxsize=256)

@@ -1,15 +1,17 @@
-"""What a folder shows: strikes of a tool on a target at rest, or bodies that move freely."""
+"""What a folder shows: strikes of a tool on a target at rest, pushes, or bodies that move freely."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
 from carom.recordings.impacts.collisions import onset_of
 from carom.recordings.impacts.ground import is_tossed
+from carom.recordings.pushes import push_of
 from carom.recordings.sampled import top_speed
 from carom.recordings.trajectory import Recordings, Trajectory
 
-Kind = Literal["strikes", "free bodies"]
+Kind = Literal["strikes", "free bodies", "pushes"]
 
 
 def kind_of(recordings: Recordings) -> Kind:
@@ -17,15 +19,23 @@ def kind_of(recordings: Recordings) -> Kind:
 
     Nothing is tried out here: a faulty folder of strikes is one of strikes, and whoever uses it says what is wrong.
     """
-    free = sum(_shows_free_bodies(trajectory) for trajectory in recordings.trajectories)
-    return "free bodies" if 2 * free > len(recordings.trajectories) else "strikes"
+    found = Counter(_kind(trajectory) for trajectory in recordings.trajectories)
+    count = len(recordings.trajectories)
+    return next((kind for kind in ("free bodies", "pushes") if 2 * found[kind] > count), "strikes")
+
+
+def _kind(trajectory: Trajectory) -> Kind:
+    """What one recording shows. Whoever meets a block that moves already, and stays with it, pushes it too."""
+    if any(is_tossed(trajectory, name) for name in trajectory.targets):
+        return "free bodies"
+    if push_of(trajectory) is not None:
+        return "pushes"
+    return "free bodies" if _shows_free_bodies(trajectory) else "strikes"
 
 
 def _shows_free_bodies(trajectory: Trajectory) -> bool:
     """Whether bodies are tossed, nothing is there to strike them, or the target moves before anything meets it."""
     targets = trajectory.targets
-    if any(is_tossed(trajectory, name) for name in targets):
-        return True
     if trajectory.with_role("striker"):
         return any(_moves_from_the_start(trajectory, name) for name in targets)
     tools = trajectory.with_role("tool", "arm", "other")  # perhaps a striker whose role was not stated

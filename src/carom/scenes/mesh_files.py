@@ -17,6 +17,7 @@ LARGEST = 5.0  #: [m] a mesh that is longer than this is a file in millimetres
 SUFFIXES = (".stl", ".obj")
 MOST_BYTES = 20_000_000  #: of a mesh file: a binary STL has 400,000 triangles then, and a contact needs hundreds
 FARTHEST = 1e6  #: corner of a mesh, in whatever unit the file has
+MOST_PARTS = 20  #: of a compound
 MOST_CORNERS = 500  #: of an outline: those of a circle are then within 0.002 % of its radius
 CONVEX_SHARE = 0.995  #: of its convex hull's volume that a convex mesh fills: the rest is rounding
 ROUND_SIDES = 24  #: sides of the polygon that stands for a circle where a body is given as a mesh

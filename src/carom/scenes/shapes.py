@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from carom.core.errors import SceneError, unknown_name
 from carom.scenes.mesh_files import (
     MOST_CORNERS,
+    MOST_PARTS,
     Mesh,
     hull_outline,
     inertia_from,
@@ -33,6 +34,7 @@ SHAPE_FIELDS: Mapping[str, tuple[str, ...]] = {
     "disc": ("diameter",),
     "semi-cylinder": ("radius", "height"),
     "extruded": ("outline", "height"),
+    "compound": ("outlines", "height"),
     "mesh": ("file",),
 }
 ROLES = ("target", "striker", "ground", "arm", "tool", "other")
@@ -47,13 +49,14 @@ ARC_SEGMENTS = 48  #: sides of the polygon that stands for a half circle
 
 @dataclass(frozen=True)
 class Shape:
-    """A convex solid in its body's frame, of one of the kinds in `SHAPE_FIELDS`."""
+    """A solid in its body's frame, of one of the kinds in `SHAPE_FIELDS`; convex, unless it is a compound."""
 
     kind: str
     size: tuple[float, ...] = ()  #: full lengths along x, y, z [m] of a box, or that a mesh is stretched to
     radius: float | None = None  #: [m]
     height: float | None = None  #: along z [m]
     outline: tuple[tuple[float, float], ...] = ()  #: extruded: corners, counter-clockwise [m]
+    outlines: tuple[tuple[tuple[float, float], ...], ...] = ()  #: compound: those of its convex parts, side by side [m]
     file: str | None = None  #: mesh: path of an STL or OBJ file, in metres
     mesh: Mesh | None = None  #: mesh: its solid in memory, instead of a file
 
@@ -66,13 +69,15 @@ class Shape:
                 raise SceneError(f"{self.kind}: {name} must be a positive length in metres, got {value} ({LENGTHS})")
         if self.kind == "box" and (len(self.size) != 3 or not all(SHORTEST <= v <= LONGEST for v in self.size)):
             raise SceneError(f"box: size must be three positive lengths in metres, got {list(self.size)} ({LENGTHS})")
-        if self.kind == "extruded":
-            if len(self.outline) > MOST_CORNERS:
-                raise SceneError(f"extruded: outline has {len(self.outline)} corners; expected {MOST_CORNERS} at most")
-            check_convex(np.asarray(self.outline, dtype=float), "extruded")
-            wide = np.ptp(np.asarray(self.outline, dtype=float), axis=0)
+        if self.kind == "compound" and not 1 <= len(self.outlines) <= MOST_PARTS:
+            raise SceneError(f"compound: expected 1 to {MOST_PARTS} outlines, got {len(self.outlines)}")
+        for outline in (self.outline,) if self.kind == "extruded" else self.outlines:
+            if len(outline) > MOST_CORNERS:
+                raise SceneError(f"{self.kind}: outline has {len(outline)} corners; expected {MOST_CORNERS} at most")
+            check_convex(np.asarray(outline, dtype=float), self.kind)
+            wide = np.ptp(np.asarray(outline, dtype=float), axis=0)
             if not (wide.min() >= SHORTEST and wide.max() <= LONGEST):
-                raise SceneError(f"extruded: outline is {wide[0]:g} x {wide[1]:g} m wide ({LENGTHS})")
+                raise SceneError(f"{self.kind}: outline is {wide[0]:g} x {wide[1]:g} m wide ({LENGTHS})")
 
     @cached_property
     def planar_outline(self) -> Array:
@@ -84,12 +89,30 @@ class Shape:
             return np.asarray(self.outline, dtype=float)
         if self.kind == "mesh":
             return np.asarray(hull_outline(self.vertices[:, :2]))
+        if self.kind == "compound":
+            return np.asarray(hull_outline(np.concatenate(self.planar_parts)))
         radius = float(self.radius or 0.0)
         if self.kind == "semi-cylinder":
             angle = np.linspace(0.0, np.pi, ARC_SEGMENTS + 1)
         else:  # sphere, cylinder, disc: round seen from above
             angle = np.linspace(0.0, 2 * np.pi, 2 * ARC_SEGMENTS, endpoint=False)
         return radius * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+
+    @property
+    def planar_parts(self) -> tuple[Array, ...]:
+        """Convex outlines [V, 2] that it is made of, seen from above: one, unless it is a compound."""
+        if self.kind == "compound":
+            return tuple(np.asarray(outline, dtype=float) for outline in self.outlines)
+        return (self.planar_outline,)
+
+    @cached_property
+    def planar_moments(self) -> tuple[float, Array, float]:
+        """Area [m^2], centroid [2] [m] and polar second moment about it per area [m^2], seen from above."""
+        areas, centres, seconds = zip(*(polygon_properties(part) for part in self.planar_parts), strict=True)
+        area, centre = np.array(areas), np.array(centres)
+        middle = area @ centre / area.sum()
+        second = area @ (np.array(seconds) + ((centre - middle) ** 2).sum(axis=1)) / area.sum()
+        return float(area.sum()), middle, float(second)
 
     @cached_property
     def full_height(self) -> float:
@@ -187,6 +210,7 @@ class Shape:
             radius=None if self.radius is None else self.radius * x,
             height=None if self.height is None else self.height * z,
             outline=tuple((px * x, py * y) for px, py in self.outline),
+            outlines=tuple(tuple((px * x, py * y) for px, py in outline) for outline in self.outlines),
         )
 
     def inertia(self, mass: float) -> tuple[float, ...]:
@@ -276,7 +300,7 @@ class Body:
         """Centre of mass seen from above, in the body's frame [2] [m]."""
         if self.com is not None:
             return np.asarray(self.com[:2], dtype=float)
-        return np.zeros(2) if self.shape is None else polygon_properties(self.shape.planar_outline)[1]
+        return np.zeros(2) if self.shape is None else self.shape.planar_moments[1]
 
     @cached_property
     def gyration_radius(self) -> float:
@@ -287,7 +311,7 @@ class Body:
             raise SceneError(f"body '{self.name}' has neither shape nor inertia: its radius of gyration is unknown")
         if self.shape.kind == "sphere":
             return float(np.sqrt(0.4) * float(self.shape.radius or 0.0))
-        _, centroid, second_moment = polygon_properties(self.shape.planar_outline)
+        _, centroid, second_moment = self.shape.planar_moments
         return float(np.sqrt(second_moment + np.sum((self.planar_com - centroid) ** 2)))
 
 

@@ -21,7 +21,7 @@ STATED_FIELDS: Mapping[str, tuple[str, ...]] = {**SHAPE_FIELDS, "face": ("width"
 #: What each may have beside.
 OPTIONAL_FIELDS: Mapping[str, tuple[str, ...]] = {"disc": ("height",), "face": ("height",), "mesh": ("scale", "part")}
 LEAST_INERTIA, MOST_INERTIA = 1e-14, 1e12  #: [kg m^2] that an engine can count with
-GEOMETRY = ("size", "radius", "height", "diameter", "width", "outline", "file", "scale", "part")
+GEOMETRY = ("size", "radius", "height", "diameter", "width", "outline", "outlines", "file", "scale", "part")
 
 
 class StatedModel(BaseModel):
@@ -40,6 +40,7 @@ class BodyModel(StatedModel):
     diameter: float | None = None
     width: float | None = None
     outline: list[Pair] | None = None
+    outlines: list[list[Pair]] | None = None
     file: str | None = None
     mass: float | None = None
     inertia: Vector3 | None = None
@@ -79,6 +80,7 @@ def stated_shape(model: BodyModel, folder: Path, *, length: float, angle: float)
         radius=None if radius is None else radius * length,
         height=None if model.height is None else model.height * length,
         outline=tuple((x * length, y * length) for x, y in model.outline or ()),
+        outlines=tuple(tuple((x * length, y * length) for x, y in part) for part in model.outlines or ()),
         file=None if model.file is None else str(file_within(folder, model.file, error=SceneError)),
     )
 

@@ -79,6 +79,10 @@ class StrikeScene(Scene):
     def __post_init__(self) -> None:
         if self.target.shape is None:
             raise SceneError(f"scene '{self.name}': target '{self.target.name}' needs a shape")
+        if self.target.shape.kind == "compound":
+            raise SceneError(
+                f"scene '{self.name}': a compound can be pushed, not struck: give the target a convex shape"
+            )
         if self.target.mass is None:
             raise SceneError(f"scene '{self.name}': target '{self.target.name}' needs a mass [kg]")
         if not 0 < self.speed[0] < self.speed[1] <= FASTEST:

@@ -8,7 +8,7 @@ import numpy as np
 
 from carom.recordings.checks.findings import Observation
 from carom.recordings.trajectory import Recordings, Units
-from carom.scenes.shapes import Body, Shape, polygon_properties
+from carom.scenes.shapes import Body, Shape
 
 WIDE = 20.0  #: [m] nothing on a table is wider
 HEAVIEST = 100.0  #: [kg] nothing on a table is heavier
@@ -46,7 +46,7 @@ def too_wide(recordings: Recordings) -> bool:
 
 
 def _width(shape: Shape) -> float:
-    known = shape.kind in ("box", "extruded") or shape.radius is not None
+    known = shape.kind in ("box", "extruded", "compound") or shape.radius is not None
     return float(np.ptp(shape.planar_outline)) if known else 0.0
 
 
@@ -114,6 +114,6 @@ def _volume(shape: Shape) -> float | None:
     """Volume [m^3]; None for a mesh, and for what has no height."""
     if shape.kind == "sphere":
         return 4 / 3 * np.pi * float(shape.radius or 0.0) ** 3
-    if shape.kind not in ("box", "cylinder", "extruded", "semi-cylinder") or not shape.full_height > 0:
+    if shape.kind not in ("box", "cylinder", "extruded", "compound", "semi-cylinder") or not shape.full_height > 0:
         return None
-    return polygon_properties(shape.planar_outline)[0] * shape.full_height
+    return shape.planar_moments[0] * shape.full_height

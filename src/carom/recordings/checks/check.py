@@ -18,6 +18,7 @@ from carom.recordings.checks.findings import BodySummary, CheckReport, Observati
 from carom.recordings.checks.meetings import check_meeting, check_meetings
 from carom.recordings.checks.physics import check_gravity, check_ground, check_motion, check_overlap, free_fall, lying
 from carom.recordings.checks.planar import check_slope, check_tipping
+from carom.recordings.checks.pushes import check_pushes
 from carom.recordings.checks.samples import check_samples
 from carom.recordings.checks.scale import check_scale
 from carom.recordings.checks.stamps import time_unit
@@ -30,6 +31,8 @@ from carom.recordings.formats.folder import read_as_drawn
 from carom.recordings.impacts.collisions import UNRELIABLE_TIMES
 from carom.recordings.impacts.measured import Impact
 from carom.recordings.impacts.segment import find_impacts
+from carom.recordings.kind import kind_of
+from carom.recordings.pushes import summary_of
 from carom.recordings.sampled import noise_floor, wait_spacing
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
@@ -66,7 +69,8 @@ def check(path: str | Path) -> CheckReport:
     seen.extend(_check_rates(drawn))
     first.extend(observation for observation in stated if observation.code == "com-outside")
     if not (first or any(time_unit(t) for t in drawn.trajectories)):  # in wrong units or axes, nothing else is true
-        found, events = _events(drawn, spoilt)
+        pushed = kind_of(drawn) == "pushes"
+        found, events = _pushes(drawn) if pushed else _events(drawn, spoilt)
         seen.extend(events)
         report = replace(report, **found)
     return replace(report, findings=gather(seen, report.listed))
@@ -80,6 +84,14 @@ def _clock(recordings: Recordings) -> dict[str, Any]:
         "rate_range": (float(rates.min()), float(rates.max())) if len(rates) else (float("nan"), float("nan")),
         "interval_jitter": _median(np.array([_interval_jitter(t) for t in recordings.trajectories])),
     }
+
+
+def _pushes(drawn: Recordings) -> tuple[dict[str, Any], list[Observation]]:
+    """What happens in a folder of pushes: blows are not looked for, and a block that is led is not one that slides."""
+    rest = lying(drawn)
+    height, tilt = (float("nan"), float("nan")) if rest is None else (rest.height, rest.tilt)
+    seen = [*check_pushes(drawn), *check_ground(rest, drawn)]
+    return {"pushes": summary_of(drawn), "ground_height": height, "ground_tilt": tilt}, seen
 
 
 def _events(drawn: Recordings, spoilt: set[str]) -> tuple[dict[str, Any], list[Observation]]:

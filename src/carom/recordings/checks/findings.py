@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from carom.core.artefacts import plain
+from carom.recordings.pushes import PushSummary
 
 Level = Literal["error", "warning", "note"]
 _ORDER: dict[str, int] = {"error": 0, "warning": 1, "note": 2}
@@ -92,6 +93,7 @@ class CheckReport:
     ground_height: float = float("nan")  #: [m] of the lowest points at rest
     ground_tilt: float = float("nan")  #: [rad] of the faces that bodies rest on, median
     conventions: Mapping[str, Convention] = field(default_factory=dict)  #: of the quaternions, by body
+    pushes: PushSummary | None = None  #: of a folder of pushes
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -113,7 +115,10 @@ class CheckReport:
             ("ground tilt", self.ground_tilt, "{:.2g} rad"),
         )
         rows += [(name, form.format(v)) for name, v, form in numbers if v is not None and np.isfinite(v)]
-        rows.append(("impacts found", ", ".join(f"{n} {kind}" for kind, n in self.impacts.items()) or "none"))
+        if self.pushes is not None:
+            rows += self.pushes.rows()
+        else:
+            rows.append(("impacts found", ", ".join(f"{n} {kind}" for kind, n in self.impacts.items()) or "none"))
         for name, b in self.bodies.items():
             low, high = b.mass_range or (b.mass, b.mass)
             mass = "no mass" if low is None else f"{low:.4g} kg" if low == high else f"{low:.4g} to {high:.4g} kg"

@@ -189,7 +189,7 @@ def _shape(name: str, model: BodyModel, header: HeaderModel, folder: Path, compl
     lacking = lacking_keys(model)
     if lacking and complete:
         raise SceneError(f"shape {model.shape} needs {', '.join(lacking)}")
-    if lacking and model.shape in ("box", "extruded", "mesh", "face"):
+    if lacking and model.shape in ("box", "extruded", "compound", "mesh", "face"):
         return None  # such a Shape cannot be half known
     path = folder / HEADER_NAME
     if model.shape == "mesh" and not _within(folder, str(model.file), f"body '{name}': ").is_file():

@@ -118,6 +118,8 @@ def _body_entry(body: Body) -> dict[str, Any]:
             entry["size"] = [float(v) for v in shape.size]
         elif shape.kind == "extruded":
             entry["outline"] = [[float(x), float(y)] for x, y in shape.outline]
+        elif shape.kind == "compound":
+            entry["outlines"] = [[[float(x), float(y)] for x, y in part] for part in shape.outlines]
         elif shape.kind == "mesh":
             entry["file"] = Path(str(shape.file)).name
         elif shape.kind == "disc" and shape.radius is not None:
