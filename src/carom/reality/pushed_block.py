@@ -102,15 +102,15 @@ def base_of(
     finest = min(float(np.ptp(part, axis=0).max()) for part in parts) / cells
     made = []
     for part in parts:
-        own = footprint(part, centroid, 1.0, cells=max(int(np.ceil(np.ptp(part, axis=0).max() / finest - 1e-9)), 1))
-        made.append(own)
+        count = int(np.ceil(float(np.ptp(part, axis=0).max()) / finest - 1e-9))
+        made.append(footprint(part, centroid, 1.0, cells=max(count, 1)))
     points = np.concatenate([one.points for one in made])
     share = np.concatenate([one.share * a for one, a in zip(made, area, strict=True)])
     share = share / share.sum()
     spread = np.einsum("q,qi,qj->ij", share, points, points)
     gradient = np.linalg.solve(spread, shift) + (0.0 if tilt is None else np.asarray(tilt))
     share = share * np.maximum(1.0 + points @ gradient, 0.05)
-    gyration = float(np.sqrt(max(second - shift @ shift, 0.25 * second)))
+    gyration = float(np.sqrt(max(second - float(shift @ shift), 0.25 * second)))
     return Base(tuple(parts), com, mass, gyration, points - shift, share / share.sum(), max(o.cell for o in made))
 
 
@@ -211,11 +211,12 @@ def step(
     near = _contacts(base, state, radius, shift, np.ones(count, dtype=bool) if reaches is None else reaches)
     mass = base.mass * np.array([1.0, 1.0, base.gyration**2]) * (1.0 if inertia else 0.0)
     held = np.isinf(drive.weight)
-    lightness = np.where(held, 0.0, 1.0 / np.where(held, 1.0, drive.weight))
+    lightness: Array = np.asarray(np.where(held, 0.0, 1.0 / np.where(held, 1.0, drive.weight)))
     free_tool = np.where(held[:, None], drive.push, drive.push * lightness[:, None])
     velocity, tool, impulse = state.velocity, free_tool, np.zeros((count, 2))
     for _ in range(ITERATIONS):
-        inverse = np.linalg.inv(np.diag(mass) + h * secant(base, rubbing, state.yaw, velocity))
+        held_back = np.diag(mass) + h * secant(base, rubbing, state.yaw, velocity)
+        inverse = np.asarray(np.linalg.inv(held_back), dtype=np.float64)
         velocity = np.einsum("nij,j,nj->ni", inverse, mass, state.velocity)
         velocity, tool, impulse = _pushed(near, inverse, lightness, velocity, free_tool, rubbing.tool, h)
     state.velocity, state.tool_velocity = velocity, tool

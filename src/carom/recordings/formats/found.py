@@ -23,7 +23,18 @@ from carom.recordings.formats.take import ReadOptions, Take
 HEAD = 1 << 16  #: [bytes] that a reader is shown to recognise its format
 LIKELY = 0.5  #: how sure a reader has to be
 #: modules of this package, the most particular ones first: of equally sure readers the first one reads
-READERS: tuple[str, ...] = ("motive", "motive_rows", "vicon", "qualisys", "c3d", "trc", "rosbag2", "rosbag1", "mcap", "plain_table")
+READERS: tuple[str, ...] = (
+    "motive",
+    "motive_rows",
+    "vicon",
+    "qualisys",
+    "c3d",
+    "trc",
+    "rosbag2",
+    "rosbag1",
+    "mcap",
+    "plain_table",
+)
 
 
 class Reader(Protocol):
