@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, final
 
 from carom.bench.results import Results, Row, new_results, summarise
 from carom.core.errors import CaromError
@@ -26,6 +28,9 @@ class Options:
     seed: int = 0
     threads: int = 0
     progress: Progress = silent
+
+    def __getstate__(self) -> dict[str, Any]:  # whoever watches stays here
+        return {**vars(self), "progress": silent, "data": self.data.resolve()}
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,34 @@ class Benchmark:
     def run(self, options: Options) -> Results:
         """Do what is not done yet; the results are the same as those of a run without a break."""
         pieces = Checkpoint(options.out / f"{self.name}.jsonl", self.settings(options))
-        values, seconds = run_pieces(pieces, self.work(options), options.progress)
+        keys = [key for key, _ in self.work(options)]
+        values, seconds = run_pieces(pieces, keys, _Jobs(self.work, options), options.progress)
         given = {"--data": "DIR", "--draws": options.draws, "--samples": options.samples}
         command = " ".join(["carom bench", self.name, *(f"{name} {given[name]}" for name in self.takes)])
         rows = self.rows(values)
         notes = (*self.notes(options), *self.remarks(rows))
         return new_results(self.name, command=command, rows=rows, seconds=seconds, notes=notes)
+
+
+@final
+class _Jobs:
+    """The pieces of a benchmark by their keys. Another process makes its own, with a folder of its own to work in: what
+    pieces share on disk, like base models, each worker makes once."""
+
+    def __init__(self, work: Callable[[Options], Work], options: Options) -> None:
+        self.work, self.options = work, options
+        self.folder: TemporaryDirectory[str] | None = None
+        self.jobs = dict(work(options))
+
+    def __call__(self, key: str) -> Rows:
+        return self.jobs[key]()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(_jobs_elsewhere, self.work), (self.options,)
+
+
+def _jobs_elsewhere(work: Callable[[Options], Work], options: Options) -> _Jobs:
+    own = TemporaryDirectory(prefix="carom-")
+    made = _Jobs(work, replace(options, out=Path(own.name)))
+    made.folder = own  # it is removed with the jobs
+    return made

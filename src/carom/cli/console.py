@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, final
 
@@ -17,6 +18,7 @@ from carom.cli.watching import watched
 from carom.core.artefacts import plain, write_text
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
+from carom.core.work import on as work_on
 from carom.recipes.result import PrintedTable, Result
 
 PIPED = 120  #: characters of a line where there is no terminal and COLUMNS says nothing
@@ -51,12 +53,12 @@ class Out:
     def table(self, table: PrintedTable) -> None:
         draw(self.console, table)
 
-    def show(self, result: Result) -> None:
-        """All of a result: JSON, tables, further lines, what is wrong with it or what to do next."""
+    def show(self, result: Result, *, more: Sequence[str] = ()) -> None:
+        """All of a result: JSON, tables, further lines and `more`, what is wrong with it or what to do next."""
         self.write(result.to_dict())
         for made in result.tables():
             self.table(made)
-        for note in result.notes():
+        for note in (*result.notes(), *more):
             say(note)
         if (problem := result.problem()) is not None:
             raise CaromError(problem)
@@ -73,9 +75,16 @@ class Out:
             write_text(Path(self.json_file), text + "\n")
 
 
-def run(json_file: str | None, recipe: Callable[[Progress], Result]) -> None:
-    """Follow a recipe, with its progress, and show its result."""
+def run(json_file: str | None, recipe: Callable[[Progress], Result], *, on: str | None = None) -> None:
+    """Follow a recipe, with its progress, and show its result; `on` says where its pieces are made."""
     printer = Out(json_file)
-    with watched(errors) as progress:
+    with working(on) as (progress, cost):
         result = recipe(progress)
-    printer.show(result)
+    printer.show(result, more=cost())
+
+
+@contextmanager
+def working(on: str | None) -> Iterator[tuple[Progress, Callable[[], Sequence[str]]]]:
+    """Progress that is shown while pieces are made where `on` says; and what that has cost, to be asked in the end."""
+    with work_on(on) as workers, watched(errors) as progress:
+        yield progress, lambda: workers.costs()

@@ -11,6 +11,7 @@ from carom import recipes
 from carom.cli.console import run, say
 from carom.cli.options import (
     Json,
+    On,
     RecordingsArg,
     Seed,
     Settle,
@@ -125,6 +126,7 @@ def identify(
     json_file: Json = None,
     seed: Seed = 0,
     threads: Threads = 0,
+    on: On = None,
 ) -> None:
     """Identify contact parameters from recordings, with intervals and a verdict for each.
 
@@ -148,6 +150,7 @@ def identify(
             threads=threads,
             progress=progress,
         ),
+        on=on,
     )
 
 
@@ -190,6 +193,7 @@ def distill(
     ] = "default",
     steps: Annotated[int | None, typer.Option(min=1, help="training steps; the preset's if not given")] = None,
     threads: Threads = 0,
+    on: On = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
@@ -206,6 +210,7 @@ def distill(
             threads=threads,
             progress=progress,
         ),
+        on=on,
     )
 
 

@@ -10,9 +10,8 @@ import typer
 
 from carom import recipes
 from carom.bench import NAMES
-from carom.cli.console import Out, errors, run, say
-from carom.cli.options import Json, Seed, Settle, Threads, enough, new_folder, one_of, some_of
-from carom.cli.watching import watched
+from carom.cli.console import Out, run, say, working
+from carom.cli.options import Json, On, Seed, Settle, Threads, enough, new_folder, one_of, some_of
 
 
 def _methods() -> list[str]:
@@ -40,6 +39,7 @@ def evaluate(
     count: Annotated[int | None, typer.Option(min=3, help="learn from the first COUNT strikes only")] = None,
     settle: Settle = None,
     threads: Threads = 0,
+    on: On = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
@@ -57,6 +57,7 @@ def evaluate(
             threads=threads,
             progress=progress,
         ),
+        on=on,
     )
 
 
@@ -87,6 +88,7 @@ def bench(
         "benchmarks/results"
     ),
     threads: Threads = 0,
+    on: On = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
@@ -95,7 +97,7 @@ def bench(
     from carom.bench.tables import printed_tables
 
     printer = Out(json_file)
-    with watched(errors) as progress:
+    with working(on) as (progress, cost):
         found = run_benchmark(
             name, data=data, draws=draws, samples=samples, out=out, seed=seed, threads=threads, progress=progress
         )
@@ -103,6 +105,6 @@ def bench(
     printer.write(json.loads(path.read_text()))
     for table in printed_tables(found):
         printer.table(table)
-    for note in found.notes:  # what was left out is among them
+    for note in (*found.notes, *cost()):  # what was left out is among them
         say(note)
     say(f"wrote {path}")

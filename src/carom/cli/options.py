@@ -12,7 +12,8 @@ from typing import Annotated, Any, final
 import typer
 from typer.core import TyperCommand
 
-from carom.core.errors import unknown_name
+from carom.core.errors import CaromError, unknown_name
+from carom.core.ray_work import check_place
 
 LARGEST_SEED = 2**31 - 1  #: NumPy, torch and CMA-ES all take it, and what is added to it
 MOST_THREADS = 256
@@ -167,6 +168,15 @@ def _json_file(value: str | None) -> str | None:
     return value
 
 
+def _place(value: str | None) -> str | None:
+    if value is not None:
+        try:
+            check_place(value)
+        except CaromError as reason:
+            raise typer.BadParameter(str(reason)) from reason
+    return value
+
+
 Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", callback=_json_file, help="also write the result as JSON ('-': stdout)"),
@@ -175,6 +185,15 @@ Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="random seed; t
 Threads = Annotated[
     int,
     typer.Option(min=0, max=MOST_THREADS, help="threads of the engine; 0: all cores. The result does not depend on it"),
+]
+On = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RAY",
+        callback=_place,
+        help="where pieces of the work are made: ray (this machine's cores, or $RAY_ADDRESS), ray://HOST:PORT or "
+        "ray://auto (a cluster that is there); else in this process. The result does not depend on it",
+    ),
 ]
 RecordingsArg = Annotated[Path, typer.Argument(help="folder in the recordings format")]
 Settle = Annotated[

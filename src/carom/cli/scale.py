@@ -9,7 +9,7 @@ import typer
 
 from carom import recipes
 from carom.cli.console import run
-from carom.cli.options import Json, Seed, Threads, new_folder, one_of, rising
+from carom.cli.options import Json, On, Seed, Threads, new_folder, one_of, rising
 
 
 def scale(
@@ -41,6 +41,7 @@ def scale(
     rate: Annotated[float | None, typer.Option(help="samples per second; the recordings', else 100")] = None,
     duration: Annotated[float | None, typer.Option(help="seconds; the recordings', else 1 (toss) or 1.5")] = None,
     threads: Threads = 0,
+    on: On = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
@@ -63,6 +64,7 @@ def scale(
         lambda progress: recipes.scale(
             out, scene, options=options, rotate=rotate, count=count, seed=seed, threads=threads, progress=progress
         ),
+        on=on,
     )
 
 

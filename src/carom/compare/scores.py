@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -12,6 +13,7 @@ from carom.compare.methods import ABLATIONS, METHODS, Lesson
 from carom.compare.metrics import coverage, relative_error, summary
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
+from carom.core.work import in_order
 from carom.learn.impact.adapted_model import Prediction
 from carom.state import Array, Impacts
 
@@ -35,21 +37,27 @@ def compare(
     """Score the methods on test strikes they have not seen. One that cannot run gets a note, not an exception."""
     available = {**METHODS, **ABLATIONS}
     chosen = list(methods or METHODS)
-    scores = []
-    for number, name in enumerate(chosen):
+    for name in chosen:
         if name not in available:
             raise CaromError(unknown_name("method", name, available))
-        progress("methods", number, len(chosen))
-        start = perf_counter()
-        try:
-            prediction = available[name].learn(lesson).predict(test.strikes)
-        except (CaromError, ImportError) as reason:
-            nothing = {m: float("nan") for m in ("accuracy@0.1", "accuracy@0.05", "median-relative-error")}
-            scores.append(Score(name, nothing, {}, 0.0, np.full(len(test), np.nan), None, str(reason)))
-            continue
-        seconds = perf_counter() - start
-        error = relative_error(prediction.post, test.post, lesson.scene.gyration_radius)
-        stated = np.isfinite(prediction.post_std).all()
-        inside = coverage(prediction.post, prediction.post_std, test.post) if stated else {}
-        scores.append(Score(name, summary(error), inside, seconds, error, prediction))
+    progress("methods", 0, len(chosen))
+    scores = []
+    for score in in_order(partial(_score, lesson, test), chosen):
+        scores.append(score)
+        progress("methods", len(scores), len(chosen))
     return tuple(scores)
+
+
+def _score(lesson: Lesson, test: Impacts, name: str) -> Score:
+    """One method."""
+    start = perf_counter()
+    try:
+        prediction = {**METHODS, **ABLATIONS}[name].learn(lesson).predict(test.strikes)
+    except (CaromError, ImportError) as reason:
+        nothing = {m: float("nan") for m in ("accuracy@0.1", "accuracy@0.05", "median-relative-error")}
+        return Score(name, nothing, {}, 0.0, np.full(len(test), np.nan), None, str(reason))
+    seconds = perf_counter() - start
+    error = relative_error(prediction.post, test.post, lesson.scene.gyration_radius)
+    stated = np.isfinite(prediction.post_std).all()
+    inside = coverage(prediction.post, prediction.post_std, test.post) if stated else {}
+    return Score(name, summary(error), inside, seconds, error, prediction)

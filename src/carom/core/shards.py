@@ -18,7 +18,7 @@ HEADER = "_header.json"  #: Parquet readers skip names that begin so, when they 
 
 @dataclass(frozen=True)
 class Shards:
-    """`count` rows in files of `size` rows each, the last one with the rest. It is a `Store` of tables by number.
+    """`count` rows in files of `size` rows each, the last one with the rest. It is a `Store` of files by number.
 
     The header lists the checksum of every finished shard: one that was damaged, copied over another or made by another
     run is refused; one that the header does not list, because of a kill before it was told, is made again.
@@ -38,7 +38,7 @@ class Shards:
 
     def rows(self, key: int) -> range:
         """The rows of the whole that a shard holds."""
-        return range(key * self.size, min((key + 1) * self.size, self.count))
+        return rows_of(key, self.count, self.size)
 
     def path(self, key: int) -> Path:
         """The file of a shard."""
@@ -58,11 +58,9 @@ class Shards:
         except (OSError, pa.ArrowException, ValueError, MemoryError) as error:
             raise _damaged(path, str(error)) from error
 
-    def put(self, key: int, piece: pa.Table) -> None:
-        """Keep a shard: the file first, then the header that lists it."""
-        sink = pa.BufferOutputStream()
-        pq.write_table(piece, sink, compression="zstd")
-        self.files[self.path(key).name] = write_payload(self.path(key), sink.getvalue().to_pybytes())
+    def put(self, key: int, piece: bytes) -> None:
+        """Keep a shard, made by `parquet`: the file first, then the header that lists it."""
+        self.files[self.path(key).name] = write_payload(self.path(key), piece)
         self.begin()
 
     def read(self, key: int, *, columns: Sequence[str] | None = None) -> pa.Table:
@@ -83,6 +81,18 @@ class Shards:
             return read_payload(path, self.files, error=CaromError)
         except CaromError as error:
             raise _damaged(path, "its content is not what the header was written for") from error
+
+
+def rows_of(key: int, count: int, size: int) -> range:
+    """The rows that a shard holds, of `count` in all and `size` in each but the last."""
+    return range(key * size, min((key + 1) * size, count))
+
+
+def parquet(table: pa.Table) -> bytes:
+    """A table as the content of a file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _damaged(path: Path, reason: str) -> CaromError:

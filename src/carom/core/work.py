@@ -1,7 +1,8 @@
 """Work in pieces: a piece has a key, is made once and kept whole on disk, and is not made again after a kill.
 
 What differs is how a piece is stored: a line of JSON (`Checkpoint`, for benchmarks) or a Parquet file
-(`carom.core.shards.Shards`, for data sets).
+(`carom.core.shards.Shards`, for data sets), and who makes it: this process, or a cluster (`on`). Whoever makes pieces
+asks `workers` for it; where they are made is no part of what is computed.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Generic, Protocol, TypeVar, final
 
 from carom.core.artefacts import json_default
 from carom.core.errors import CaromError
@@ -20,6 +23,8 @@ from carom.core.progress import Progress, Steps, steps_of
 
 Key = TypeVar("Key", contravariant=True)
 Piece = TypeVar("Piece", contravariant=True)
+K = TypeVar("K")
+P = TypeVar("P")
 Rows = list[dict[str, Any]]
 
 
@@ -35,21 +40,138 @@ class Store(Protocol[Key, Piece]):
         ...
 
 
-def make_pieces(
-    keys: Sequence[Key], store: Store[Key, Piece], make: Callable[[Key], Piece], *, progress: Steps | None = None
-) -> int:
-    """Make the pieces that the store does not have yet, one after the other; returns how many.
+class Workers(Protocol):
+    """Who makes pieces."""
 
-    What `make` gives must depend on the key alone: then a run that was killed ends with the same bytes.
+    @property
+    def here(self) -> bool:
+        """Whether this process makes them itself, one after the other."""
+        ...
+
+    def each(self, function: Callable[[K], P], keys: Sequence[K]) -> Iterator[tuple[K, P]]:
+        """Every key with its piece, as they are finished; what nobody asks for any more is not made."""
+        ...
+
+    def costs(self) -> Sequence[str]:
+        """What all of it has cost so far, in words; nothing where there is nothing to say."""
+        ...
+
+
+@final
+class Here:
+    """This process."""
+
+    here = True
+
+    def each(self, function: Callable[[K], P], keys: Sequence[K]) -> Iterator[tuple[K, P]]:
+        """See `Workers`."""
+        for key in keys:
+            yield key, function(key)
+
+    def costs(self) -> Sequence[str]:
+        """See `Workers`."""
+        return ()
+
+
+_workers: ContextVar[Workers] = ContextVar("workers", default=Here())  # noqa: B039 (it has no state)
+_threads = 0  #: of engines, where nobody says how many; 0: all cores
+
+
+def workers() -> Workers:
+    """Who makes pieces now."""
+    return _workers.get()
+
+
+@contextmanager
+def on(where: str | None) -> Iterator[Workers]:
+    """Pieces that are made inside of this are made on a Ray cluster: "ray", or "ray://" and its address; None: here.
+
+    What comes out is the same. The workers that are given tell afterwards what it took.
     """
-    made = 0
-    for number, key in enumerate(keys, start=1):
-        if not store.has(key):
-            store.put(key, make(key))
-            made += 1
+    if where is None:
+        yield workers()
+        return
+    from carom.core.ray_work import ray_workers
+
+    with ray_workers(where) as made_by:
+        token = _workers.set(made_by)
+        try:
+            yield made_by
+        finally:
+            _workers.reset(token)
+
+
+def threads(asked: int) -> int:
+    """Threads for an engine that is asked for so many; 0, for all cores, is one where other workers share these."""
+    return asked or _threads
+
+
+def share_cores() -> None:
+    """From here on an engine of this process has one thread, unless it is asked for more."""
+    global _threads
+    _threads = 1
+
+
+@final
+class PerProcess(Generic[K, P]):
+    """A function of keys that every process makes for itself, once: what it compiles or loads is not sent around."""
+
+    def __init__(self, make: Callable[[], Callable[[K], P]]) -> None:
+        self._make = make
+        self._function: Callable[[K], P] | None = None
+
+    def __call__(self, key: K) -> P:
+        if self._function is None:
+            self._function = self._make()
+        return self._function(key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PerProcess, (self._make,)
+
+
+def make_pieces(keys: Sequence[K], store: Store[K, P], make: Callable[[K], P], *, progress: Steps | None = None) -> int:
+    """Make the pieces that the store does not have yet, by whoever makes pieces; returns how many.
+
+    What `make` gives must depend on the key alone: then a run that was killed ends with the same bytes, and so does one
+    on many machines.
+    """
+    missing = [key for key in keys if not store.has(key)]
+    done = len(keys) - len(missing)
+    if progress and done:
+        progress(done, len(keys))
+    for key, piece in workers().each(make, missing):
+        store.put(key, piece)
+        done += 1
         if progress:
-            progress(number, len(keys))
-    return made
+            progress(done, len(keys))
+    return len(missing)
+
+
+def in_order(function: Callable[[K], P], keys: Sequence[K]) -> Iterator[P]:
+    """The pieces of the keys, in their order; on a cluster the next ones are being made meanwhile.
+
+    >>> list(in_order(lambda key: key * key, [3, 1, 2]))
+    [9, 1, 4]
+    """
+    early: dict[int, P] = {}
+    numbered = _Numbered(function, keys)
+    wanted = 0
+    for number, piece in workers().each(numbered, range(len(keys))):
+        early[number] = piece
+        while wanted in early:
+            yield early.pop(wanted)
+            wanted += 1
+
+
+@final
+class _Numbered(Generic[K, P]):
+    """A function of places in a list of keys, which may be alike or impossible to compare."""
+
+    def __init__(self, function: Callable[[K], P], keys: Sequence[K]) -> None:
+        self.function, self.keys = function, keys
+
+    def __call__(self, number: int) -> P:
+        return self.function(self.keys[number])
 
 
 @final
@@ -114,18 +236,24 @@ class Checkpoint:
 
 
 def run_pieces(
-    pieces: Checkpoint, work: Sequence[tuple[str, Callable[[], Rows]]], progress: Progress
+    pieces: Checkpoint, keys: Sequence[str], make: Callable[[str], Rows], progress: Progress
 ) -> tuple[Rows, float]:
-    """The rows of all pieces of a benchmark (key, what to run), and the seconds that they took when they were made."""
-    jobs = dict(work)
-
-    def timed(key: str) -> Rows:
-        start = perf_counter()
-        return [*jobs[key](), {"setting": "", "metric": "seconds", "value": perf_counter() - start}]
-
-    make_pieces(list(jobs), pieces, timed, progress=steps_of(progress, "pieces"))
-    rows = [row for key in jobs for row in pieces.get(key)]
+    """The rows of all pieces of a benchmark, and the seconds that they took when they were made."""
+    make_pieces(keys, pieces, _Timed(make), progress=steps_of(progress, "pieces"))
+    rows = [row for key in keys for row in pieces.get(key)]
     return [row for row in rows if row["setting"]], float(sum(row["value"] for row in rows if not row["setting"]))
+
+
+@final
+class _Timed:
+    """Rows, and a row of how many seconds they took."""
+
+    def __init__(self, make: Callable[[str], Rows]) -> None:
+        self.make = make
+
+    def __call__(self, key: str) -> Rows:
+        start = perf_counter()
+        return [*self.make(key), {"setting": "", "metric": "seconds", "value": perf_counter() - start}]
 
 
 def fingerprint(settings: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError, SceneError, unknown_name
 from carom.core.rotations import to_body, to_world
+from carom.core.work import threads as threads_of
 from carom.engines.contract import Validation, frame_times, held_controls, row_values, same_bodies
 from carom.engines.mjx.load import float64
 from carom.scenes.free import FreeScene
@@ -189,7 +190,7 @@ class BraxEngine:
             return perf_counter() - before
 
         chunks = range(0, count, ROWS)
-        workers = min(self.threads or os.cpu_count() or 1, len(chunks))
+        workers = min(threads_of(self.threads) or os.cpu_count() or 1, len(chunks))
         if workers == 1:
             return pose, last, sum(work(low) for low in chunks)
         with ThreadPoolExecutor(workers) as pool:

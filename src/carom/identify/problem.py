@@ -30,6 +30,12 @@ class Effort:
     failures: int = 0  #: of those, that missed or did not finish
     engine_seconds: float = 0.0  #: where it is measured
 
+    def add(self, other: Effort) -> None:
+        """Count what another part of the fit has cost."""
+        self.evaluations += other.evaluations
+        self.failures += other.failures
+        self.engine_seconds += other.engine_seconds
+
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:

@@ -12,6 +12,7 @@ from typing import Any, final
 from carom.core.errors import CaromError, unknown_name
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
+from carom.core.work import workers
 from carom.identify.result import Identification
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
@@ -178,6 +179,8 @@ def _identify(
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
         )
+    if not workers().here:
+        raise CaromError("--on: strikes are identified in one piece, which a cluster cannot share; leave it out")
     identification, slides = identify_strikes(
         folder, METHODS[0] if method is None else method, options=strikes, seed=seed, threads=threads, progress=progress
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -16,7 +17,7 @@ from carom.core.rotations import about_z, multiply
 from carom.identify.tosses.recorded import free_scene, groups
 from carom.recordings import Recordings, Trajectory, read
 from carom.scale.run import Scaled
-from carom.scale.shards import COLUMNS, MADE_WITH, Row, meshes_of, write_shards
+from carom.scale.shards import COLUMNS, MADE_WITH, Part, Row, meshes_of, write_shards
 from carom.scenes.shapes import Body
 from carom.scenes.solids import solid_body, stretched
 from carom.state import Array
@@ -58,13 +59,15 @@ def augment(folder: Path, out: Path, *, count: int = 3000, seed: int = 0, progre
         "made_with": versions(MADE_WITH),
     }
 
-    def make(shard: int, indices: range) -> Sequence[Row]:
-        return [_rotated(pieces[i % len(pieces)], i, seed) for i in indices]
-
     report = None if progress is None else lambda done, total: progress("rotate recordings", done, total)
-    made = write_shards(out, count, header, make, progress=report)
+    made, _ = write_shards(out, count, header, partial(_all_rotated, pieces, seed), progress=report)
     notes = tuple(f"{name} was left out: {why}" for name, why in skipped)
     return Scaled(out, made, perf_counter() - start, 0.0, notes)
+
+
+def _all_rotated(pieces: Sequence[Piece], seed: int, part: Part) -> tuple[Sequence[Row], float]:
+    """The rows of a shard; no engine has a part in them."""
+    return [_rotated(pieces[i % len(pieces)], i, seed) for i in part[1]], 0.0
 
 
 def _rotated(piece: Piece, index: int, seed: int) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,11 +15,12 @@ from carom.core.artefacts import UNITS, versions
 from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.core.rotations import matrices
+from carom.core.work import PerProcess
 from carom.engines.mujoco.engine import MujocoEngine
 from carom.scale.calibration import Calibration, Calibrations
 from carom.scale.draws import Draw, Maker, Pool, lean, turned
 from carom.scale.reader import Trajectories, load, summary
-from carom.scale.shards import COLUMNS, MADE_WITH, Row, meshes_of, write_shards
+from carom.scale.shards import COLUMNS, MADE_WITH, Part, Row, meshes_of, write_shards
 from carom.scale.sources import Source
 from carom.scenes.free import FreeScene, timestep
 from carom.scenes.parameters import OF_BODIES
@@ -72,11 +74,12 @@ def scale(
     found = calibration if isinstance(calibration, Calibrations) else Calibrations((calibration,))
     for one in found.each:
         _refuse_mixtures(source, one)
-    start, shards = perf_counter(), _Shards(source, found, variation, seed, threads)
+    start = perf_counter()
     header = _header(source, found, variation, seed, {**source.made_from(), **found.made_from})
     report = None if progress is None else lambda done, total: progress("simulate trajectories", done, total)
-    made = write_shards(out, count, header, shards.make, progress=report)
-    return Scaled(out, made, perf_counter() - start, shards.engine_seconds, source.notes())
+    make = PerProcess(partial(_Shards, source, found, variation, seed, threads))
+    made, in_engine = write_shards(out, count, header, make, progress=report)
+    return Scaled(out, made, perf_counter() - start, in_engine, source.notes())
 
 
 def _refuse_mixtures(source: Source, calibration: Calibration) -> None:
@@ -136,11 +139,12 @@ class _Shards:
         self, source: Source, calibration: Calibrations, variation: Variation, seed: int, threads: int
     ) -> None:
         self.source, self.calibration, self.variation = source, calibration, variation
-        self.seed, self.threads, self.engine_seconds = seed, threads, 0.0
+        self.seed, self.threads = seed, threads
         self._engines: dict[_Alike, MujocoEngine] = {}
 
-    def make(self, shard: int, indices: range) -> Sequence[Row]:
+    def __call__(self, part: Part) -> tuple[Sequence[Row], float]:
         """The trajectories of one shard: drawn one by one, simulated together by their number of bodies."""
+        (shard, indices), in_engine = part, 0.0
         groups = [self.calibration.of(group) for group in self.source.groups_of_templates()]
         lengths = [dict(zip(one.names, one.value, strict=True)).get("length_scale", 1.0) for one in groups]
         pool = Pool.drawn(self.source.templates, self.variation, lengths, (self.seed, _POOL, shard))
@@ -163,12 +167,12 @@ class _Shards:
             own = {name: np.array([drawn[row][1][name] for row in members]) for name in _of_engine(alike[1])}
             run = engine.open(start, own, bodies=[draw.bodies for draw in draws])
             motion = run.rollout((self.source.samples - 1) * self.source.period, frames=self.source.samples)
-            self.engine_seconds += motion.engine_seconds
+            in_engine += motion.engine_seconds
             for n, row in enumerate(members):
                 draw, named = drawn[row]
                 moved = motion.position[n], motion.quaternion[n]
                 rows[row] = self._row(indices[row], draw, named, *moved, failed=bool(motion.failed[n]))
-        return [rows[row] for row in range(len(indices))]
+        return [rows[row] for row in range(len(indices))], in_engine
 
     def _random(self, purpose: int, index: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(purpose, index)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from carom.core import artefacts
 from carom.core.artefacts import UNITS, Header, Keys, refuse_earlier, refuse_other_settings
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
-from carom.core.shards import HEADER, Shards
+from carom.core.shards import HEADER, Shards, parquet, rows_of
 from carom.core.work import make_pieces
 from carom.scenes.shapes import Body
 from carom.state import Array
@@ -25,6 +25,7 @@ EARLIER = "header.json"  #: the header's name in earlier versions
 FREE = ("made_from.recordings.name", "made_from.parameters.name")  #: folders and files may be moved meanwhile
 SHARD = 250  #: trajectories in a file: a kill loses at most these
 MOST = 10_000_000  #: trajectories of a data set
+Part = tuple[int, range]  #: number of a shard, and of its trajectories
 STATUSES = ("ok", "failed", "away", "overlap")
 MADE_WITH = ("mujoco", "numpy", "pyarrow")  #: packages that the data depend on
 _NUMBERS = pa.large_list(pa.float64())
@@ -207,11 +208,12 @@ def write_shards(
     folder: Path,
     count: int,
     header: Mapping[str, Any],
-    make: Callable[[int, range], Sequence[Row]],
+    make: Callable[[Part], tuple[Sequence[Row], float]],
     *,
     progress: Steps | None = None,
-) -> int:
-    """Write `count` trajectories, asking `make(shard, indices)` for what is not there yet; returns how many it made.
+) -> tuple[int, float]:
+    """Write `count` trajectories, asking `make((shard, indices))` for rows and seconds in the engine where a shard is
+    not there yet; returns how many were made, and those seconds.
 
     After a kill the same call goes on where it stopped and ends with the same bytes; so does one with a larger count.
     """
@@ -220,17 +222,43 @@ def write_shards(
     if folder.exists() and not folder.is_dir():
         raise CaromError(f"--out {folder}: expected a folder, or a name for a new one; that is a file")
     whole = {"format": FORMAT, "count": count, "shard": SHARD, **header}
-    store, made = shards_of(folder, {**whole, "files": _files_there(folder, whole)}), 0
+    store = shards_of(folder, {**whole, "files": _files_there(folder, whole)})
     store.begin()
-
-    def table(shard: int) -> pa.Table:
-        nonlocal made
-        made += len(store.rows(shard))
-        return table_of(make(shard, store.rows(shard)))
-
+    kept = _Counted(store)
     report = None if progress is None else lambda done, _: progress(min(done * SHARD, count), count)
-    make_pieces(store.keys, store, table, progress=report)
-    return made
+    make_pieces(store.keys, kept, _Shard(make, count), progress=report)
+    return kept.made, kept.engine_seconds
+
+
+@final
+class _Shard:
+    """The content of a shard by its number, and the seconds that it took in the engine."""
+
+    def __init__(self, make: Callable[[Part], tuple[Sequence[Row], float]], count: int) -> None:
+        self.make, self.count = make, count
+
+    def __call__(self, shard: int) -> tuple[bytes, float]:
+        rows, seconds = self.make((shard, rows_of(shard, self.count, SHARD)))
+        return parquet(table_of(rows)), seconds
+
+
+@final
+class _Counted:
+    """A `Store` of shards that counts what was made."""
+
+    def __init__(self, store: Shards) -> None:
+        self.store, self.made, self.engine_seconds = store, 0, 0.0
+
+    def has(self, key: int) -> bool:
+        """See `Store`."""
+        return self.store.has(key)
+
+    def put(self, key: int, piece: tuple[bytes, float]) -> None:
+        """See `Store`."""
+        content, seconds = piece
+        self.store.put(key, content)
+        self.made += len(self.store.rows(key))
+        self.engine_seconds += seconds
 
 
 def _files_there(folder: Path, header: Mapping[str, Any]) -> dict[str, str]:

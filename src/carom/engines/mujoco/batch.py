@@ -6,6 +6,7 @@ Collisions, strikes, free bodies and robots all run on it. A row that MuJoCo giv
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from time import perf_counter
 from typing import Any, final
 
@@ -15,6 +16,7 @@ from mujoco.batch import Batch, SimulationError
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
+from carom.core.work import threads as threads_of
 from carom.state import Array
 
 NONE = np.zeros(0, dtype=np.int64)  #: rows, of which there are none
@@ -38,7 +40,7 @@ class ModelBatch:
         """
         names = frozenset(written)
         if self._batch is None or self._batch.nsim != count or not self._written <= names:
-            self._batch = Batch(self.model, count, self.threads)
+            self._batch = Batch(self.model, count, threads_of(self.threads))
         self._written = names
         self.uses += 1
         self._batch.reset(stage=mujoco.mjtStage.mjSTAGE_NONE.value)
@@ -77,3 +79,6 @@ class ModelBatch:
     def __deepcopy__(self, memo: dict[int, Any]) -> ModelBatch:
         """Another one alike: Gymnasium copies what environments are made of, and a batch cannot be copied."""
         return ModelBatch(self.model, threads=self.threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # to another process, with the model as it was compiled
+        return partial(ModelBatch, threads=self.threads), (self.model,)

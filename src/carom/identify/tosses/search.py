@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from io import StringIO
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +14,8 @@ from carom.core.cma import Cma
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Steps
 from carom.core.spread import even_spread
-from carom.identify.problem import check_fixed
+from carom.core.work import in_order
+from carom.identify.problem import Effort, check_fixed
 from carom.identify.tosses.gauss_newton import End, polished, with_refined_starts
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.read_off import read_off
@@ -62,6 +65,14 @@ class How:
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise CaromError(unknown_name("method", self.method, METHODS))
+
+
+class _End(NamedTuple):
+    """An `End` without its problem, which is large."""
+
+    loss: float
+    unit: Array
+    sides: Array | None
 
 
 @dataclass(frozen=True)
@@ -115,8 +126,10 @@ def search(problem: MotionProblem, how: How | None = None, *, seed: int = 0, pro
     if not problem.sought:  # all of it was read off the recordings
         return Found(problem, np.zeros(0), None, np.zeros((0, 0)))
     ends: list[End] = []
-    while len(ends) < RESTARTS[1]:
-        ends.append(_short(problem, budget, seed + 50 * len(ends)))
+    seeds = [seed + 50 * turn for turn in range(RESTARTS[1])]
+    for end, effort in in_order(partial(_restart, problem, budget), seeds):
+        problem.effort.add(effort)
+        ends.append(End(*end[:2], problem if end.sides is None else problem.with_sides(end.sides), end.sides))
         ends.sort(key=lambda end: end.loss)
         told(len(ends) * (budget.first + budget.sides), total)
         if len(ends) >= RESTARTS[0] and np.abs(ends[1].unit - ends[0].unit).max() < AGREE:
@@ -164,6 +177,13 @@ def _better(losses: Callable[[Array], Array], one: Array, other: Array) -> Array
     """The second of two points if its loss is lower; where the first explains everything, a search can only lose."""
     first, second = losses(np.stack([one, other]))
     return other if second < first else one
+
+
+def _restart(problem: MotionProblem, budget: Budget, seed: int) -> tuple[_End, Effort]:
+    """One search on short motions, and what it took."""
+    own = replace(problem, effort=Effort())
+    end = _short(own, budget, seed)
+    return _End(end.loss, end.unit, end.sides), own.effort
 
 
 def _short(problem: MotionProblem, budget: Budget, seed: int) -> End:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from carom.core.artefacts import Header, read_header, refuse_earlier, refuse_other_settings, versions
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
-from carom.core.shards import HEADER, Shards
-from carom.core.work import make_pieces
+from carom.core.shards import HEADER, Shards, parquet
+from carom.core.work import PerProcess, make_pieces
 from carom.engines.compliant import simulate
 from carom.engines.contact_frames import contact_frames, to_world
 from carom.engines.mujoco.collide import FAILED, MISSED, Collider
@@ -87,13 +88,13 @@ def generate(
     whole = -(-count // shard) * shard  # all shards are full; the rest is cut off
     store = Shards(folder, "impacts", whole, shard, header, files)
     store.begin()
-    simulation = _Simulation(scene, teacher, seed, shard, threads)
+    kept, parameters = _Timed(store), scene.parameters(teacher)
     report = None if progress is None else lambda done, _: progress(min(done * shard, count), count)
-    made = make_pieces(store.keys, store, simulation.shard, progress=report)
-    columns = [*_STRIKE, *(p.name for p in simulation.parameters), *_POST, "status"]
+    simulate_shard = PerProcess(partial(_Simulation, scene, teacher, seed, shard, threads))
+    made = make_pieces(store.keys, kept, simulate_shard, progress=report)
+    columns = [*_STRIKE, *(p.name for p in parameters), *_POST, "status"]
     table = pa.concat_tables([_checked(store, key, columns) for key in store.keys]).slice(0, count)
-    spent, inside = simulation.seconds, simulation.engine_seconds
-    return _as_data(table, simulation.parameters, inside / spent if spent else 1.0, spent, made * shard)
+    return _as_data(table, parameters, kept.engine_share, kept.seconds, made * shard)
 
 
 def _checked(store: Shards, key: int, columns: list[str]) -> pa.Table:
@@ -113,23 +114,61 @@ def _checked(store: Shards, key: int, columns: list[str]) -> pa.Table:
 
 def simulated(scene: StrikeScene, teacher: str, count: int, *, seed: int = 0, threads: int = 0) -> ImpactData:
     """`count` impacts that are not kept on disk."""
-    simulation = _Simulation(scene, teacher, seed, count, threads)
-    table = simulation.shard(0)
-    spent, inside = simulation.seconds, simulation.engine_seconds
-    return _as_data(table, simulation.parameters, inside / spent, spent, count)
+    simulation, start = _Simulation(scene, teacher, seed, count, threads), perf_counter()
+    table = simulation.table(0)
+    spent = perf_counter() - start
+    return _as_data(table, simulation.parameters, simulation.engine_seconds / spent, spent, count)
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """A shard of impacts, and what it took."""
+
+    content: bytes
+    seconds: float
+    engine_seconds: float
+
+
+@final
+class _Timed:
+    """A `Store` of shards that adds up the time which these took."""
+
+    def __init__(self, store: Shards) -> None:
+        self.store, self.seconds, self.engine_seconds = store, 0.0, 0.0
+
+    @property
+    def engine_share(self) -> float:
+        """Share of the time that was spent in the engine; 1 if none was spent at all."""
+        return self.engine_seconds / self.seconds if self.seconds else 1.0
+
+    def has(self, key: int) -> bool:
+        """See `Store`."""
+        return self.store.has(key)
+
+    def put(self, key: int, piece: _Shard) -> None:
+        """See `Store`."""
+        self.seconds += piece.seconds
+        self.engine_seconds += piece.engine_seconds
+        self.store.put(key, piece.content)
 
 
 class _Simulation:
-    """Simulates shards of impacts, and adds up the time that this takes."""
+    """Simulates shards of impacts, which depend on the seed and on the shard's number."""
 
     def __init__(self, scene: StrikeScene, teacher: str, seed: int, size: int, threads: int) -> None:
         self.scene, self.seed, self.size, self.parameters = scene, seed, size, scene.parameters(teacher)
         self.collider = Collider(scene, self.parameters, threads=threads) if teacher == "mujoco" else None
-        self.seconds = self.engine_seconds = 0.0
+        self.engine_seconds = 0.0
 
-    def shard(self, key: int) -> pa.Table:
-        """The impacts of one shard; they depend on the seed and on the shard's number."""
-        start = perf_counter()
+    def __call__(self, key: int) -> _Shard:
+        """One shard."""
+        start, before = perf_counter(), self.engine_seconds
+        table = self.table(key)
+        spent = perf_counter() - start
+        return _Shard(parquet(table), spent, self.engine_seconds - before)
+
+    def table(self, key: int) -> pa.Table:
+        """The impacts of one shard."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(key,)))
         strikes = sample_strikes(self.scene, self.size, rng)
         values = sample_parameters(self.parameters, self.size, rng)
@@ -139,9 +178,7 @@ class _Simulation:
         )
         columns |= {p.name: values[:, i] for i, p in enumerate(self.parameters)}
         columns |= dict(zip(_POST, post.T, strict=True)) | {"status": status}
-        table = pa.table(columns)
-        self.seconds += perf_counter() - start
-        return table
+        return pa.table(columns)
 
     def _outcomes(self, strikes: Strikes, values: Array) -> tuple[Array, NDArray[np.int8]]:
         """Velocities after the impacts [N, 3], and their status [N]."""
