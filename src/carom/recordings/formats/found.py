@@ -33,6 +33,9 @@ READERS: tuple[str, ...] = (
     "rosbag2",
     "rosbag1",
     "mcap",
+    "tum",
+    "euroc",
+    "kitti",
     "plain_table",
 )
 
