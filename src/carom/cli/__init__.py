@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import learn, measure, scale, use
+from carom.cli import learn, looping, measure, scale, use
 from carom.cli.drawing import harmless
 from carom.cli.options import Command
 from carom.core.errors import CaromError
@@ -17,7 +17,7 @@ from carom.core.errors import CaromError
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
     "Stages, in the order in which data flows: check -> identify (suggest) -> scale (train-graph) | distill -> "
-    "adapt -> predict -> plan | train -> rollout; evaluate.",
+    "adapt -> predict -> plan | train -> rollout; loop; evaluate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -28,7 +28,7 @@ UNREAD = 141  #: exit code when whoever read the output has gone, as that of any
 GOES_ON = "what was finished is kept, the same command goes on from there"
 #: what is left after Ctrl-C, by command; all others write their result at the end
 KEPT = {
-    **dict.fromkeys(("scale", "train-graph", "distill", "train", "bench"), GOES_ON),
+    **dict.fromkeys(("scale", "train-graph", "distill", "train", "loop", "bench"), GOES_ON),
     **dict.fromkeys(
         ("evaluate", "demo"), "recordings and base models that it made are kept, the same command does the rest anew"
     ),
@@ -56,6 +56,7 @@ for command in (
     use.plan,
     use.train,
     use.rollout,
+    looping.loop,
     measure.evaluate,
     measure.demo,
     measure.bench,

@@ -117,7 +117,7 @@ class AdaptedModel:
         told = [getattr(self.train.strikes, f.name) for f in fields(Strikes)] + [self.train.post, self.train.post_std]
         if not len(self.train) or not all((np.abs(a) <= WILD).all() for a in told) or (self.train.post_std < 0).any():
             raise ModelError(f"expected recorded strikes of finite numbers within {WILD:g}; run carom adapt again")
-        for teacher, points in self._known.items():
+        for teacher, points in self.known.items():
             if not all((np.abs(a) <= WILD).all() for a in (points.mean, points.deviation, points.columns)):
                 raise ModelError(
                     f"outcomes of '{teacher}' for the recorded strikes are not finite; make the model anew"
@@ -126,23 +126,25 @@ class AdaptedModel:
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""
         chunks = [strikes[i : i + CHUNK] for i in range(0, max(len(strikes), 1), CHUNK)]
-        known = self._known  # once, before threads ask for it
+        known = self.known  # once, before threads ask for it
         with ThreadPoolExecutor(min(len(chunks), WORKERS)) as workers:  # the networks' sums leave Python alone
             parts = list(workers.map(lambda chunk: self._predict(chunk, known), chunks))
         return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
 
     @cached_property
-    def _told(self) -> _Told:
-        return _Told(self.scene, self.train, self.odd)
+    def told(self) -> Told:
+        """The recorded strikes as the hypotheses see them."""
+        return Told(self.scene, self.train, self.odd)
 
     @cached_property
-    def _known(self) -> dict[str, Points]:
-        return _points(self.explanations, self._told)
+    def known(self) -> dict[str, Points]:
+        """The recorded strikes as each teacher sees them."""
+        return points_by_teacher(self.explanations, self.told)
 
     def _predict(self, strikes: Strikes, known: Mapping[str, Points]) -> Prediction:
-        asked = _Seen(self.scene, strikes, self._told.centre)
-        own, every = _points(self.explanations, asked), np.arange(len(self.train))
-        said = [_said(h, self._told, known, every, own, asked.axes) for h in self.hypotheses]
+        asked = Seen(self.scene, strikes, self.told.centre)
+        own, every = points_by_teacher(self.explanations, asked), np.arange(len(self.train))
+        said = [_said(h, self.told, known, every, own, asked.axes) for h in self.hypotheses]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
         weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
         inside = self.bases[0].within(asked.frames)
@@ -153,7 +155,7 @@ class AdaptedModel:
         return Prediction(to_world(self.scene, asked.frames, mean), std, inside)
 
 
-class _Seen:
+class Seen:
     """Strikes as the hypotheses see them."""
 
     def __init__(self, scene: StrikeScene, strikes: Strikes, centre: Array | None = None) -> None:
@@ -163,7 +165,7 @@ class _Seen:
         self.columns, self.axes = columns - self.centre, approach_axes(self.frames)
 
 
-class _Told(_Seen):
+class Told(Seen):
     """The recorded strikes, with their outcomes in the contact's frame and in that of the approach."""
 
     def __init__(self, scene: StrikeScene, impacts: Impacts, odd: Sequence[str] = ()) -> None:
@@ -175,12 +177,12 @@ class _Told(_Seen):
         self.measured[~self.fits] = UNREAD
 
 
-def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Points]:
+def points_by_teacher(explanations: Sequence[Explanation], strikes: Seen) -> dict[str, Points]:
     """Strikes as each teacher sees them, and as those see them who have none."""
     found = {ALONE: without_teacher(strikes.columns)}
     for e in explanations:
         chances, ways = ways_of(e.base, strikes.frames, e.members.values)
-        if recorded := isinstance(strikes, _Told):
+        if recorded := isinstance(strikes, Told):
             chances = told_by(chances, ways, strikes.local)
         found[e.base.teacher] = points_of(chances, ways, e.members.weights, strikes.columns, recorded=recorded)
     return found
@@ -188,7 +190,7 @@ def _points(explanations: Sequence[Explanation], strikes: _Seen) -> dict[str, Po
 
 def _said(
     hypothesis: Hypothesis,
-    told: _Told,
+    told: Told,
     known: Mapping[str, Points],
     rows: NDArray[np.int64],
     asked: Mapping[str, Points],
@@ -219,7 +221,7 @@ def adapt(
     leave the choice open. Base models that have not learned about such strikes are left out.
     """
     scene = check_usable(bases, impacts)
-    told = _Told(scene, impacts)
+    told = Told(scene, impacts)
     inside = bases[0].within(told.frames).mean() >= WITHIN
     teachers: list[Teacher] = [*(faithful(bases) if inside else ()), RigidTeacher(scene)]
     explanations: list[Explanation] = []
@@ -251,7 +253,7 @@ def _weighed(
     """
     odd: tuple[str, ...] = ()
     while True:
-        told = _Told(scene, impacts, odd)
+        told = Told(scene, impacts, odd)
         means, spreads, chances = _left_out(hypotheses, explanations, told, seed)
         fits = told.fits
         densities = np.log(chances) + [log_density(told.local - m, s) for m, s in zip(means, spreads, strict=True)]
@@ -265,7 +267,7 @@ def _weighed(
 
 
 def _left_out(
-    hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: _Told, seed: int
+    hypotheses: Sequence[Hypothesis], explanations: Sequence[Explanation], told: Told, seed: int
 ) -> tuple[Array, Array, Array]:
     """Each recorded strike as each hypothesis predicts it from others: mean [H, N, 3], covariance [H, N, 3, 3].
 

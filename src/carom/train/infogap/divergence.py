@@ -22,6 +22,7 @@ from carom.core.errors import CaromError, unknown_name
 from carom.state import Array
 
 NEIGHBOURS = 4  #: of the nearest-neighbour estimator
+FEWEST = 8  #: samples of each set that a density can be estimated from
 RIDGE = 1e-9  #: share of the mean variance that is added to a covariance, so that it can be inverted
 CHUNK = 512  #: rows of a kernel density at a time: bounds the memory
 LEAST = 1e-12  #: distance between samples that counts as none
@@ -74,6 +75,8 @@ def kde_kl(real: ArrayLike, simulated: ArrayLike) -> float:
     a large divergence comes out too small, and beyond a handful of columns the figure means little.
     """
     a, b = _scaled(*_pair(real, simulated))
+    if min(len(a), len(b)) < FEWEST:
+        raise CaromError(f"kernel densities: expected {FEWEST} samples or more of each, got {len(a)} and {len(b)}")
     return float((_log_density(a, a, own=True) - _log_density(a, b, own=False)).mean())
 
 
@@ -83,6 +86,8 @@ def knn_kl(real: ArrayLike, simulated: ArrayLike, *, neighbours: int = NEIGHBOUR
     Asymptotically without bias for independent samples. Paired ones are not: where the truth is 0 it says less.
     """
     a, b = _scaled(*_pair(real, simulated))
+    if min(len(a), len(b)) < FEWEST:
+        raise CaromError(f"nearest neighbours: expected {FEWEST} samples or more of each, got {len(a)} and {len(b)}")
     if not 1 <= neighbours < min(len(a), len(b) + 1):
         raise CaromError(f"neighbours: expected 1 to {min(len(a) - 1, len(b))} for these samples, got {neighbours}")
     within = np.atleast_2d(cKDTree(a).query(a, k=neighbours + 1)[0])[:, -1]
