@@ -128,11 +128,14 @@ def test_what_is_ambiguous_is_left_to_the_user(tmp_path: Path) -> None:
     np.testing.assert_allclose(take.tracks[0].quaternion, still[:, 3:])  # type: ignore[arg-type]
 
 
+GOOD_ROW = "1.0 2.0 3.0 4.0 0 0 0 1\n"
+
+
 @pytest.mark.parametrize(
     ("text", "reader", "words"),
     [
-        ("1.0 2.0 3.0 4.0 0 0 0 1\n2.0 2.0 3.0 4.0 0 0 x 1\n", tum, r"line|row 2, column '7': expected a number"),
-        ("1.0 2.0 3.0 4.0 0 0 0 1\n2.0 2.0 3.0\n3.0 2.0 3.0 4.0 0 0 0 1\n", tum, r"row 2: expected 8 numbers \(time x y z qx qy qz qw\), got 3"),
+        (GOOD_ROW + "2.0 2.0 3.0 4.0 0 0 x 1\n", tum, r"row 2, column '7': expected a number"),
+        (GOOD_ROW + "2.0 2.0\n" + GOOD_ROW, tum, r"row 2: expected 8 numbers \(time x y z qx qy qz qw\), got 2"),
         ("# nothing\n", tum, "no row of numbers"),
         ("# nothing\n", euroc, "no row of numbers"),
         ("1,2,3,4,5\n", euroc, "expected 4, 8 or 17 numbers, got 5"),

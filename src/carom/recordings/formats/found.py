@@ -33,6 +33,8 @@ READERS: tuple[str, ...] = (
     "rosbag2",
     "rosbag1",
     "mcap",
+    "lerobot",
+    "hdf5",
     "tum",
     "euroc",
     "kitti",

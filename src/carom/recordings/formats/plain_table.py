@@ -73,7 +73,7 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     at, unit = column_time(names, options)
     time, clock = _clock(rows, names, data, at, unit, options, told)
     bodies = _bodies(path, names, at, options)
-    tracks = tuple(_track(path, columns, names, time, data, options, told) for columns in bodies)
+    tracks = tuple(body_track(path, columns, names, time, data, options, told) for columns in bodies)
     used = {c for columns in bodies for c in (*columns.at.values(), *(columns.ordered or ()))} | {at}
     kept, _ = ordered(time)
     signals = tuple(
@@ -202,7 +202,7 @@ def _bodies(path: Path, names: Sequence[str], at: int | None, options: ReadOptio
     return found
 
 
-def _track(
+def body_track(
     path: Path, columns: Columns, names: Sequence[str], time: Array, data: Array, options: ReadOptions, told: list[str]
 ) -> Track:
     unit = options.length_unit or columns.units.get("length")
