@@ -260,7 +260,7 @@ def _rotation(path: Path, columns: Columns, data: Array, options: ReadOptions, t
 
 
 def _order(path: Path, name: str, raw: Array, told: list[str]) -> str:
-    """Where w is, as far as the rows tell: it is 1 where nothing is turned, and turns about the vertical have two zeros."""
+    """Where w is, as far as the rows tell: 1 where nothing is turned, and turns about the vertical have two zeros."""
     good = raw[np.isfinite(raw).all(axis=-1)]
     large = np.abs(good) > 0.03
     seen = [bool(large[:, i].any()) for i in range(4)]
