@@ -236,6 +236,6 @@ def _how_to_map(datasets: Mapping[str, _Dataset]) -> str:
     example = max(names, key=lambda name: names[name][1][-1] if len(names[name][1]) == 2 else 0)
     return (
         f"HDF5 does not say what its numbers mean, and nothing is mapped; its data sets: {', '.join(listed)}{more}; "
-        f"map a body with columns counted from 0: --map 'box={short(example)}[10:13],{short(example)}[13:17]' (x y z, then "
-        f"the quaternion), and its times with --time 'NAME' or '{short(example)}[0]'"
+        f"map a body with columns counted from 0: --map 'box={short(example)}[10:13],{short(example)}[13:17]' (x y z, "
+        f"then the quaternion), and its times with --time 'NAME' or '{short(example)}[0]'"
     )
