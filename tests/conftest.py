@@ -32,6 +32,7 @@ SLOW = (
     "learn/graph/test_graph_training.py",
     "learn/impact/test_adapt.py",
     "learn/impact/test_shipped.py::test_adapt_needs_no_model",
+    "loop/test_loop_strikes.py",
     "plan/test_plan_search.py",
     "reality/test_bullet.py",
     "reality/test_standin.py",

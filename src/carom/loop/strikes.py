@@ -66,13 +66,15 @@ class StrikeLoop(LoopTask):
         if config.visual:
             raise CaromError("visual: pictures are compared in loops on pushes only; leave the key out")
         self.reality = self._reality()
+        if not isinstance(self.reality, StandIn):
+            load_scene(config.scene)  # a name that does not exist is refused before anything is written
 
     def _reality(self) -> Reality | None:
         name = self.config.reality
         if name == PERSON:
             return None
         if ":" in name:
-            return own_reality(name)
+            return own_reality(name, told="reality:")
         if name not in ALL_SETTINGS:
             known = ", ".join((*ALL_SETTINGS, "module:Class", PERSON))
             raise CaromError(f"reality: expected one of {known}, got '{name}'")
