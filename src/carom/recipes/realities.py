@@ -59,7 +59,7 @@ def _made(name: str, told: str) -> object:
         raise CaromError(
             f"{told} {name}: {attribute}() raised {_line(error)}; it is called without arguments"
         ) from error
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _imported(place: str, name: str, told: str) -> ModuleType:
