@@ -204,7 +204,7 @@ def test_no_file_of_a_training_is_pickled(tmp_path: Path) -> None:
 
 def test_time_is_told_apart(tmp_path: Path) -> None:
     timing = run(tmp_path, steps=120).made_by["timing"]
-    assert set(timing) == {"environment", "updates", "rest", "total"}
+    assert set(timing) == {"environment", "updates", "rest", "total", "cpu"}
     assert timing["updates"] > timing["environment"] > 0
     assert timing["environment"] + timing["updates"] + timing["rest"] == pytest.approx(timing["total"], abs=2e-3)
     assert load_policy(tmp_path).made_by["timing"] == timing

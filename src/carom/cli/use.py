@@ -33,7 +33,7 @@ def _of_policies(module: str, name: str) -> Any:
 
 
 def _environments() -> list[str]:
-    return list(_of_policies("carom.envs", "ENVIRONMENTS"))
+    return list(_of_policies("carom.envs", "STRIKE_ENVIRONMENTS"))
 
 
 def _algorithms() -> list[str]:

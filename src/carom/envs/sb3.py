@@ -20,7 +20,7 @@ from carom.envs.spaces import action_space, observation_space
 from carom.plan.push_tasks import PushTasks
 
 
-class _OneBatch(VecEnv):
+class OneBatch(VecEnv):
     """Tasks that are one batch, not one environment each."""
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class _OneBatch(VecEnv):
 
 
 @final
-class StrikeVecEnv(_OneBatch):
+class StrikeVecEnv(OneBatch):
     """N tasks that start anew by themselves; infos tell the reward's terms, and return and length of ended episodes.
 
     A `VecMonitor` around it works, and is not needed.
@@ -115,7 +115,7 @@ class StrikeVecEnv(_OneBatch):
 
 
 @final
-class PushVecEnv(_OneBatch):
+class PushVecEnv(OneBatch):
     """N pushes at once, each of a random task: one rollout of the engine. Every episode is one push."""
 
     def __init__(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -73,6 +73,16 @@ class Training:
         return replace(chosen, warm_up=min(chosen.warm_up, self.steps // 2))
 
 
+@dataclass(frozen=True)
+class Hooks:
+    """What a task adds to a training."""
+
+    begin: Callable[[BaseAlgorithm], None] | None = None  #: is given the fresh learner, to put weights into it
+    #: is given the trained learner and the seconds that it took; what it gives back is kept with the policy
+    end: Callable[[BaseAlgorithm, Mapping[str, float]], Mapping[str, Any]] | None = None
+    same_bytes: bool = False  #: whether the folder depends on the settings alone: no log in it, and no seconds
+
+
 def train(
     make_env: MakeEnv,
     out: Path,
@@ -80,6 +90,7 @@ def train(
     *,
     environment: str = "carom/StrikeSegment-v0",
     made_by: Mapping[str, Any] | None = None,
+    hooks: Hooks | None = None,
     progress: Progress | None = None,
 ) -> Policy:
     """Train a policy and save it into `out`; the same call again returns it at once.
@@ -103,10 +114,19 @@ def train(
         "made_with": versions(LIBRARIES),
     }
     with full_disks_told(out), locked(out):  # TensorBoard writes too
-        return _train(make_env, out, settings, preset, progress or silent)
+        return _train(make_env, out, settings, _Ways(preset, hooks or Hooks(), progress or silent))
 
 
-def _train(make_env: MakeEnv, out: Path, settings: Mapping[str, Any], preset: Preset, progress: Progress) -> Policy:
+@dataclass(frozen=True)
+class _Ways:
+    """How a training goes."""
+
+    preset: Preset
+    hooks: Hooks
+    progress: Progress
+
+
+def _train(make_env: MakeEnv, out: Path, settings: Mapping[str, Any], ways: _Ways) -> Policy:
     if (out / HEADER).is_file() and not (out / SETTINGS).is_file():
         raise CaromError(f"{out} holds a policy that was not trained there; choose another folder")
     refuse_other_settings(out / SETTINGS, settings, "a training", free=("made_by.folder",))
@@ -115,12 +135,13 @@ def _train(make_env: MakeEnv, out: Path, settings: Mapping[str, Any], preset: Pr
     if (out / HEADER).is_file():
         drop_checkpoints(out)  # a kill may have left them
         return load_policy(out)
-    env = make_env(preset.envs)
+    count = ways.preset.envs
+    env = make_env(count)
     try:
-        if env.num_envs != preset.envs:
-            raise CaromError(f"make_env: expected {preset.envs} environments, got {env.num_envs}")
+        if env.num_envs != count:
+            raise CaromError(f"make_env: expected {count} environments, got {env.num_envs}")
         with torch_threads(1):
-            policy = _run(env, out, settings, preset, progress)
+            policy = _run(env, out, settings, ways)
     finally:
         env.close()
     save_policy(out, policy)
@@ -128,14 +149,16 @@ def _train(make_env: MakeEnv, out: Path, settings: Mapping[str, Any], preset: Pr
     return policy
 
 
-def _run(env: VecEnv, out: Path, settings: Mapping[str, Any], preset: Preset, progress: Progress) -> Policy:
-    timed = _TimedEnv(env)
+def _run(env: VecEnv, out: Path, settings: Mapping[str, Any], ways: _Ways) -> Policy:
+    timed, preset, hooks, progress = _TimedEnv(env), ways.preset, ways.hooks, ways.progress
     model = new_model(timed, preset, library=settings["library"], seed=settings["seed"])
+    if hooks.begin is not None:
+        hooks.begin(model)
     write_header(out / SETTINGS, settings)
     before = load_checkpoint(out, model, env)
     keeper = _Keeper(out, timed, settings["steps"], progress, dict((before or {}).get("timing", {})))
     _time_updates(model, keeper)
-    model.set_logger(_logger(out / "tensorboard", model.num_timesteps))
+    model.set_logger(Logger(None, []) if hooks.same_bytes else _logger(out / "tensorboard", model.num_timesteps))
     episodes = 4 if preset.envs == 1 else 10 * preset.envs  # logging each vector step costs too much
     with _interruptible(keeper):
         model.learn(
@@ -145,13 +168,15 @@ def _run(env: VecEnv, out: Path, settings: Mapping[str, Any], preset: Preset, pr
             reset_num_timesteps=before is None,
         )
     progress("train", settings["steps"], settings["steps"])
+    timing = keeper.timing()
     made_by = {
         **settings["made_by"],
         **{name: settings[name] for name in ("steps", "library", "seed")},
         "preset": preset.name,
         "settings": settings["preset"],
         "transitions": model.num_timesteps,
-        "timing": keeper.timing(),
+        **({} if hooks.same_bytes else {"timing": timing}),
+        **(hooks.end(model, timing) if hooks.end is not None else {}),
     }
     return policy_of(model, environment=settings["environment"], made_by=made_by)
 
@@ -189,7 +214,7 @@ class _Keeper(BaseCallback):
         self.before = before  # seconds of the runs that this one continues
         self.stop = False
         self.updating = 0.0
-        self.start = perf_counter()
+        self.start, self.cpu = perf_counter(), process_time()
         self.saved = self.told = -1
 
     def _on_training_start(self) -> None:
@@ -222,8 +247,9 @@ class _Keeper(BaseCallback):
             save_checkpoint(self.out, self.model, self.env.venv, {"timing": self.timing()})
 
     def timing(self) -> dict[str, float]:
-        """Wall time [s] so far: of the environment's steps, of updates, of all."""
+        """Wall time [s] so far: of the environment's steps, of updates, of all; and the processor time of all."""
         now = {"environment": self.env.seconds, "updates": self.updating, "total": perf_counter() - self.start}
+        now["cpu"] = process_time() - self.cpu
         whole = {name: round(seconds + self.before.get(name, 0.0), 3) for name, seconds in now.items()}
         return {**whole, "rest": round(whole["total"] - whole["environment"] - whole["updates"], 3)}
 
