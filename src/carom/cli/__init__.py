@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import learn, looping, measure, scale, use
+from carom.cli import learn, looping, measure, scale, use, viewing
 from carom.cli.drawing import harmless
 from carom.cli.options import Command
 from carom.core.errors import CaromError
@@ -57,6 +57,7 @@ for command in (
     use.train,
     use.rollout,
     looping.loop,
+    viewing.view,
     measure.evaluate,
     measure.demo,
     measure.bench,
