@@ -19,7 +19,7 @@ def set_points(count: int, periods: int = 12) -> np.ndarray:
     return SCENE.home(count).joint_position[:, None] + rng.normal(size=(count, periods, 2)).cumsum(axis=1) * 0.02
 
 
-@pytest.mark.parametrize("late", [0.0, 0.02, 0.05, 0.085])
+@pytest.mark.parametrize("late", [0.0, 0.02, 0.05, 0.0637, 0.085])
 def test_steps_and_replay_agree_with_any_delay(late: float) -> None:
     simulator, start, controls = push_simulator(SCENE), SCENE.home(3), set_points(3)
     values = {"actuator_delay": [late, 0.0, 0.03]}
@@ -59,6 +59,15 @@ def test_which_set_point_acts_when() -> None:
     for late, expected in ((0, "112233"), (1, "011223"), (2, "001122"), (3, "000112")):
         acts = delayed(controls, held, np.array([late]), 2)[0, :, 0]
         assert "".join(str(int(v)) for v in acts) == expected
+
+
+def test_a_motion_depends_smoothly_on_the_delay() -> None:
+    simulator, controls = push_simulator(SCENE), set_points(1)
+    late = np.linspace(0.02, 0.03, 11)  # over two of the engine's steps
+    motion = simulator.replay(SCENE.home(11), np.tile(controls, (11, 1, 1)), {"actuator_delay": late})
+    steps = np.diff(motion.joint_position[:, 6, 0])
+    assert np.abs(steps).max() > 1e-5
+    np.testing.assert_allclose(steps, steps.mean(), rtol=0.15)
 
 
 def test_states_as_flat_rows_and_back() -> None:

@@ -1,8 +1,9 @@
 """Set-points given to a robot that pushes, one each control period, in any engine; and the delay before they act.
 
 An actuator's delay is how set-points are applied, not what an engine knows: in each period the former set-points still
-hold for the delay, then the new ones (rounded to the engine's step). What was held before the first period is told by
-`held`, so that a run may be opened in the middle of a push.
+hold for the delay, then the new ones; in the engine's step in which they change, a mixture of both acts, so that a
+motion depends smoothly on the delay. What was held before the first period is told by `held`, so that a run may be
+opened in the middle of a push.
 """
 
 from __future__ import annotations
@@ -66,17 +67,17 @@ class PushSimulator:
         periods = given.shape[1] // (self.ticks if late.any() else 1)
         return self.engine.open(start, own).rollout(periods * self.period, given, frames=periods + 1)
 
-    def _values(
-        self, values: Mapping[str, ArrayLike] | None, count: int
-    ) -> tuple[dict[str, ArrayLike], NDArray[np.int64]]:
-        """Values for the engine, and delays [N] in its steps."""
+    def _values(self, values: Mapping[str, ArrayLike] | None, count: int) -> tuple[dict[str, ArrayLike], Array]:
+        """Values for the engine, and delays [N] in its steps, which need not be whole."""
         own = dict(values or {})
         given = row_values({DELAY: own.pop(DELAY, 0.0)}, count, (DELAY,))[DELAY]
         if count and not (given.min() >= 0 and given.max() <= PARAMETERS[DELAY].high + 1e-12):
             raise CaromError(
                 f"{DELAY}: expected 0 to {PARAMETERS[DELAY].high:g} s, got {given.min():g} to {given.max():g} s"
             )
-        return own, np.rint(given / self.scene.timestep).astype(np.int64)
+        late = given / self.scene.timestep
+        whole = np.rint(late)
+        return own, np.where(np.abs(late - whole) < 1e-6, whole, late)
 
     def _held(self, start: SceneState, held: ArrayLike | None) -> Array:
         """Set-points [N, H, U] before the first ones."""
@@ -94,9 +95,10 @@ class PushSimulator:
 class PushRun:
     """N pushes on their way."""
 
-    def __init__(self, simulator: PushSimulator, run: Run, late: NDArray[np.int64], held: Array) -> None:
+    def __init__(self, simulator: PushSimulator, run: Run, late: Array, held: Array) -> None:
         self.simulator, self._run, self._late = simulator, run, late
-        deep = 1 + (int(late.max()) if len(late) else 0) // simulator.ticks  # periods that a set-point may be late
+        latest = int(np.ceil(late.max())) if len(late) else 0
+        deep = 1 + latest // simulator.ticks  # periods that a set-point may be late
         lacking = max(0, deep - held.shape[1])
         self.held = np.concatenate([np.repeat(held[:, :1], lacking, axis=1), held], axis=1)  #: [N, H, U]
 
@@ -118,29 +120,31 @@ class PushRun:
         known = np.concatenate([self.held, given[:, None]], axis=1)
         self.held = known[:, 1:]
         ticks, step = self.simulator.ticks, self.simulator.scene.timestep
-        switches = np.unique(np.append(self._late % ticks, [0, ticks]))
+        whole = np.floor(self._late).astype(np.int64)
+        switches = np.unique(np.concatenate([whole % ticks, (whole + 1) % ticks, [0, ticks]]))
         state = None
         for begin, end in pairwise(switches.tolist()):
-            at = _which(known.shape[1] - 1, int(begin), self._late, ticks)
-            state = self._run.step((end - begin) * step, known[np.arange(len(known)), at])
+            acting = _acting(known, known.shape[1] - 1, np.array([begin]), self._late, ticks)[:, 0]
+            state = self._run.step((end - begin) * step, acting)
         return self.state if state is None else state
 
 
-def delayed(controls: Array, held: Array, late: NDArray[np.int64], ticks: int) -> Array:
+def delayed(controls: Array, held: Array, late: Array, ticks: int) -> Array:
     """Set-points [N, T * ticks, U] for each of the engine's steps, of set-points [N, T, U] that are `late` [N] steps.
 
-    >>> delayed(np.array([[[1.0], [2.0]]]), np.zeros((1, 1, 1)), np.array([1]), 3)[0, :, 0].tolist()
-    [0.0, 1.0, 1.0, 1.0, 2.0, 2.0]
+    >>> delayed(np.array([[[1.0], [2.0]]]), np.zeros((1, 1, 1)), np.array([1.25]), 3)[0, :, 0].tolist()
+    [0.0, 0.75, 1.0, 1.0, 1.75, 2.0]
     """
-    periods = controls.shape[1]
     known = np.concatenate([held, controls], axis=1)
-    which = held.shape[1] + (np.arange(periods * ticks)[None] - late[:, None]) // ticks
-    return np.asarray(known[np.arange(len(known))[:, None], np.maximum(which, 0)])
+    return _acting(known, held.shape[1], np.arange(controls.shape[1] * ticks), late, ticks)
 
 
-def _which(latest: int, tick: int, late: NDArray[np.int64], ticks: int) -> NDArray[np.int64]:
-    """Index [N] of the set-points that act from this tick of a period on; the newest ones are `latest`."""
-    return np.asarray(np.maximum(latest + (tick - late) // ticks, 0))
+def _acting(known: Array, first: int, tick: NDArray[np.int64], late: Array, ticks: int) -> Array:
+    """What acts [N, K, U] at ticks [K] counted from set-point number `first` of those known [N, H, U]."""
+    whole = np.floor(late).astype(np.int64)
+    part, rows = (late - whole)[:, None, None], np.arange(len(known))[:, None]
+    newer, older = (np.maximum(first + (tick[None] - whole[:, None] - k) // ticks, 0) for k in (0, 1))
+    return np.asarray((1 - part) * known[rows, newer] + part * known[rows, older])
 
 
 def flat_columns(scene: PushScene) -> tuple[str, ...]:

@@ -172,6 +172,15 @@ def _student(freedom: int) -> float:
     return float(student.ppf(0.5 + CONFIDENCE / 2, freedom))
 
 
+def draws(fit: Fit, covariance: Array, seed: int, *, count: int, freedom: int) -> Array:
+    """Unit points [D, A] around the best one that are as likely as a covariance says (Student's), in the unit cube."""
+    rng = np.random.default_rng(seed)
+    level, axes = np.linalg.eigh(covariance)
+    normal = rng.normal(size=(count, len(fit.unit))) * np.sqrt(np.maximum(level, 0.0)) @ axes.T
+    heavy = np.sqrt(freedom / rng.chisquare(freedom, size=(count, 1)))  # for all parameters at once
+    return np.asarray(np.clip(fit.unit + normal * heavy, 0.0, 1.0))
+
+
 def ridges(fit: Fit, levels: int) -> Array:
     """Points [A * levels, A] with each parameter over its whole range, the others where the curvature has them then."""
     spread = covariance(fit)

@@ -12,11 +12,15 @@ from carom.identify import trust
 from carom.identify.problem import Problem
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses.restitution import contact_character, measured, played
-from carom.identify.tosses.result import draws_of
+from carom.identify.tosses.result import TOGETHER, freedom
 from carom.scenes.parameters import FREE
 
 STEP = 0.0008
 RESTITUTION = 0.9  #: of `two_discs`
+
+
+def drawn(fit: trust.Fit, covariance: np.ndarray, seed: int) -> np.ndarray:
+    return trust.draws(fit, covariance, seed, count=TOGETHER, freedom=freedom(fit))
 
 
 def test_what_is_left_of_the_closing_speed_is_read_off():
@@ -90,7 +94,7 @@ def fit_of(names, held=None, dead=None, width=0.02):
 
 def test_what_parameters_make_of_a_bounce_has_an_interval():
     problem, fit = fit_of(("friction", "stiffness", "damping"))
-    points = draws_of(fit, trust.covariance(fit), 3)
+    points = drawn(fit, trust.covariance(fit), 3)
     restitution, contact_time = played(problem, fit.unit, points, STEP, 3)
     values = dict(zip(("friction", "stiffness", "damping"), problem.values(fit.unit)[0], strict=True))
     assert (restitution.value, contact_time.value) == contact_character(values, STEP)
@@ -101,7 +105,7 @@ def test_what_parameters_make_of_a_bounce_has_an_interval():
     assert (restitution.unit, contact_time.unit) == ("1", "s")
     assert played(problem, fit.unit, points, STEP, 3) == (restitution, contact_time)  # the same seed, the same ends
     vague, loose = fit_of(("friction", "stiffness", "damping"), width=0.3)
-    wide, _ = played(vague, loose.unit, draws_of(loose, trust.covariance(loose), 3), STEP, 3)
+    wide, _ = played(vague, loose.unit, drawn(loose, trust.covariance(loose), 3), STEP, 3)
     assert wide.high - wide.low > 3 * (restitution.high - restitution.low)
     assert wide.verdict != "identified"
 
@@ -115,20 +119,20 @@ def test_parameters_that_trade_off_leave_a_bounce_well_known():
     across = np.array([-along[1], along[0]])
     tied = 0.15**2 * np.outer(along, along) + 0.005**2 * np.outer(across, across)
     loose = np.diag(np.diag(tied))
-    narrow, wide = (played(problem, fit.unit, draws_of(fit, c, 1), STEP, 1)[0] for c in (tied, loose))
+    narrow, wide = (played(problem, fit.unit, drawn(fit, c, 1), STEP, 1)[0] for c in (tied, loose))
     assert narrow.high - narrow.low < 0.4 * (wide.high - wide.low)
 
 
 def test_given_and_dead_parameters():
     held = {"stiffness": (20_000.0, "given"), "damping": (80.0, "given")}
     problem, fit = fit_of(("friction", "stiffness", "damping"), held=held)
-    points = draws_of(fit, trust.covariance(fit), 0)
+    points = drawn(fit, trust.covariance(fit), 0)
     for e in played(problem, fit.unit, points, STEP, 0):
         assert (e.verdict, e.low, e.high) == ("given", e.value, e.value)
     problem, fit = fit_of(("friction",))
-    assert played(problem, fit.unit, draws_of(fit, trust.covariance(fit), 0), STEP, 0) == ()  # nobody asked
+    assert played(problem, fit.unit, drawn(fit, trust.covariance(fit), 0), STEP, 0) == ()  # nobody asked
     problem, fit = fit_of(("friction", "stiffness", "damping"), dead={"stiffness": 0.0, "damping": 0.0})
-    restitution, _ = played(problem, fit.unit, draws_of(fit, trust.covariance(fit), 0), STEP, 0)
+    restitution, _ = played(problem, fit.unit, drawn(fit, trust.covariance(fit), 0), STEP, 0)
     assert restitution.verdict == "not identifiable from these recordings"
 
 

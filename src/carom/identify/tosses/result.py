@@ -126,7 +126,7 @@ def intervals(
     than there are recordings.
     """
     spread = np.sqrt(np.diag(_spread(fit, seed, restarts, carried)))
-    reach = float(student.ppf(0.5 + CONFIDENCE / 2, _freedom(fit))) * spread
+    reach = float(student.ppf(0.5 + CONFIDENCE / 2, freedom(fit))) * spread
     return np.clip(fit.unit - reach, 0.0, 1.0), np.clip(fit.unit + reach, 0.0, 1.0)
 
 
@@ -143,18 +143,9 @@ def _spread(fit: trust.Fit, seed: int, restarts: Array | None, carried: Array | 
     return np.asarray(found if carried is None else found + np.diag(carried))
 
 
-def _freedom(fit: trust.Fit) -> int:
+def freedom(fit: trust.Fit) -> int:
     """Degrees of freedom of the spread: one less than there are recordings, where there are some."""
     return max(len(fit.residual) - 1, 1) if len(fit.residual) > 2 else fit.residual.size
-
-
-def draws_of(fit: trust.Fit, covariance: Array, seed: int) -> Array:
-    """Unit points [D, A] that are as likely as the intervals say, within the unit cube."""
-    rng = np.random.default_rng(seed)
-    level, axes = np.linalg.eigh(covariance)
-    normal = rng.normal(size=(TOGETHER, len(fit.unit))) * np.sqrt(np.maximum(level, 0.0)) @ axes.T
-    heavy = np.sqrt(_freedom(fit) / rng.chisquare(_freedom(fit), size=(TOGETHER, 1)))  # Student's, for all at once
-    return np.asarray(np.clip(fit.unit + normal * heavy, 0.0, 1.0))
 
 
 def bootstrap(fit: trust.Fit, seed: int) -> Array:
@@ -190,7 +181,8 @@ def _identification(
     problem = found.problem
     carried = _carried_over(problem, fit, read)
     made = _estimates(found, fit, read, intervals(fit, seed, found.restarts, carried))
-    points = draws_of(fit, _spread(fit, seed, found.restarts, carried), seed)
+    spread = _spread(fit, seed, found.restarts, carried)
+    points = trust.draws(fit, spread, seed, count=TOGETHER, freedom=freedom(fit))
     bounce = played(problem, found.unit, points, timestep(motions.period), seed)
     # errors are those of starts as flights tell them, whatever the fit made of them
     judged = replace(problem, motions=motions if found.sides is None else motions.with_sides(SIDES[found.sides]))

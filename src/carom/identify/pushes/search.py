@@ -1,0 +1,277 @@
+"""A simulator of pushes tuned to recordings: a search, Gauss-Newton steps, intervals, verdicts, plausible draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from scipy.stats import t as student
+
+from carom.core.cma import Cma
+from carom.core.errors import CaromError, UninformativeError, unknown_name
+from carom.core.progress import Steps
+from carom.core.spread import even_spread
+from carom.identify import trust
+from carom.identify.levenberg_marquardt import Damping, descend_all
+from carom.identify.problem import Effort
+from carom.identify.pushes.problem import PushProblem, given_values, parameters_of
+from carom.identify.pushes.windows import windows_of
+from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
+from carom.recordings import Recordings
+from carom.scenes.pushing import PushScene
+from carom.state import Array
+
+Method = Literal["cma", "gauss-newton", "random", "mjx"]
+METHODS: tuple[Method, ...] = ("cma", "gauss-newton", "random")
+NORM = "distance of the block plus its turn times a lever [m], mean over windows"
+GOOD = 0.1  #: error over the block's path of a recording that counts as reproduced
+BUDGET = {"cma": 60, "gauss-newton": 30, "random": 90, "mjx": 30}  #: replays of everything, for each parameter
+POPULATION, SIGMA = 10, 0.25  #: of CMA-ES
+ENOUGH = 0.02  #: CMA-ES ends where its generation is as narrow as this, in the unit cube
+#: of differences, in the unit cube, in one descent after the other: touches make residuals a little rugged
+STEPS = (0.04, 0.02, 0.02)
+REPLAYED = 4000  #: rows that are simulated at once
+FLOOR = (2e-4, 5e-5)  #: [m] that block and tool are surely not known better
+DAMPING = Damping(down=4.0, up=4.0, farthest=0.15)
+DESCENT = 15  #: steps of it at most
+LEVELS = 7  #: places of each parameter's range at which it is asked whether the rest can make up for it
+DRAWS = 64  #: plausible simulators
+UNSEEN = 2e-5  #: [m] a parameter that moves nothing by more over its whole range is not seen
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What tuning found."""
+
+    identification: Identification
+    draws: Mapping[str, Array]  #: values [D] of every parameter that was looked for: simulators as plausible as that
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The value of every parameter."""
+        return {e.name: e.value for e in self.identification.estimates}
+
+
+def tune(
+    scene: PushScene,
+    recordings: Recordings | Sequence[Recordings],
+    *,
+    parameters: Sequence[str] | None = None,
+    method: Method = "cma",
+    budget: int | None = None,
+    start: Mapping[str, float] | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    progress: Steps | None = None,
+) -> Tuned:
+    """Find parameters with which a scene of pushing, told the recorded set-points, moves as it was recorded to move.
+
+    `budget` is how often all pushes may be replayed; `start` gives values to begin at, by name. `cma` searches with
+    CMA-ES and goes on by Levenberg-Marquardt with differences, `gauss-newton` is the latter alone, `random` takes the
+    best of an even spread.
+    """
+    began = perf_counter()
+    if method not in METHODS:
+        raise CaromError(f"tuning with pushes: {unknown_name('method', method, METHODS)}")
+    looked_for = parameters_of(scene, parameters)
+    if budget is not None and budget < 2 * len(looked_for) + 1:
+        raise CaromError(f"budget: expected {2 * len(looked_for) + 1} replays of all pushes or more, got {budget}")
+    windows = windows_of(scene, recordings)
+    whole = PushProblem.of(scene, windows, looked_for, {}, threads=threads)
+    problem = replace(whole.giving_up(_unseen(whole)), effort=Effort())
+    allowed = BUDGET[method] * len(problem.active) if budget is None else budget
+    first = given_values(problem.sought, start)
+    unit, problem = _search(problem, method, allowed, first, seed, progress or (lambda done, total: None))
+    fit = _fit(problem, unit)
+    return _tuned(problem, fit, method, seed, perf_counter() - began)
+
+
+def _unseen(problem: PushProblem) -> dict[str, float]:
+    """The parameters that move nothing over their whole range, and by how much of the lever they do."""
+    count = len(problem.active)
+    points = np.repeat(np.full((1, count), 0.5), 2 * count, axis=0)
+    points[np.arange(count), np.arange(count)], points[count + np.arange(count), np.arange(count)] = 0.02, 0.98
+    off = np.concatenate([problem.offsets(problem.simulate(p)) for p in _pieces(problem, points)])
+    effect = np.nanmax(np.abs(off[count:] - off[:count]).reshape(count, -1), axis=1)
+    dead = {p.name: float(e) / problem.lever for p, e in zip(problem.sought, effect, strict=True) if not e > UNSEEN}
+    if len(dead) == count:
+        raise UninformativeError(f"nothing to tune: none of these moves anything in these pushes: {', '.join(dead)}")
+    return dead
+
+
+def _pieces(problem: PushProblem, points: Array) -> list[Array]:
+    """Points [C, A] in pieces that are simulated at once."""
+    most = max(REPLAYED // len(problem.windows), 1)
+    return [points[i : i + most] for i in range(0, len(points), most)]
+
+
+def _losses(problem: PushProblem, points: Array) -> Array:
+    return np.concatenate([problem.losses(p) for p in _pieces(problem, points)])
+
+
+def _search(
+    problem: PushProblem, method: Method, budget: int, first: Array | None, seed: int, told: Steps
+) -> tuple[Array, PushProblem]:
+    """The best point [A] that a method finds within its budget, and the problem with its last weights."""
+    here = np.array([float(p.to_unit(p.default)) for p in problem.sought]) if first is None else first
+    here = np.clip(here, 0.02, 0.98)
+    if method == "random":
+        points = np.concatenate([here[None], even_spread(budget - 1, len(here), seed)])
+        here = points[int(np.argmin(_losses(problem, points)))]
+        told(budget, budget)
+        return here, problem.weighed(here, FLOOR)
+    each, left = 2 * len(here) + 1, budget
+    if method == "cma":
+        share = budget - min(DESCENT * each, budget // 2)
+        here, used = _cma(problem, here, share, seed, known=first is not None, told=lambda done, _: told(done, budget))
+        left = budget - used
+    turns = max(min(left // each - 1, DESCENT), 1)
+    for part, step in zip(np.array_split(np.arange(turns), len(STEPS)), STEPS, strict=True):
+        if len(part):
+            problem = problem.weighed(here, FLOOR)
+            here = _descended(problem, here, len(part), step)
+    told(budget, budget)
+    return here, problem.weighed(here, FLOOR)
+
+
+def _cma(problem: PushProblem, here: Array, budget: int, seed: int, *, known: bool, told: Steps) -> tuple[Array, int]:
+    """Where CMA-ES ends [A], begun at the best of a first look or at a known point, and the replays it took."""
+    used = 0
+    if not known:
+        points = np.concatenate([here[None], even_spread(min(2 * POPULATION, budget // 3), len(here), seed)])
+        here, used = points[int(np.argmin(_losses(problem, points)))], len(points)
+    search = Cma(np.clip(here, 0.02, 0.98), sigma=0.1 if known else SIGMA, seed=seed, population=POPULATION)
+    best, lowest = here, np.inf
+    while used + POPULATION <= budget:
+        points = search.ask()
+        losses = _losses(problem, points)
+        used += POPULATION
+        if losses.min() < lowest:
+            best, lowest = points[int(np.argmin(losses))], float(losses.min())
+        search.tell(losses)
+        told(used, budget)
+        if points.std(axis=0).max() < ENOUGH:
+            break
+    middle = np.clip(search.mean, 0.0, 1.0)
+    return (middle if _losses(problem, middle[None])[0] < lowest else best), used + 1
+
+
+def _descended(problem: PushProblem, here: Array, turns: int, step: float) -> Array:
+    """Levenberg-Marquardt from a point [A], with differences."""
+
+    def linearised(unit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = [_differences(problem, point, step) for point in unit.numpy()]
+        residual, jacobian = (torch.from_numpy(np.stack(part)) for part in zip(*found, strict=True))
+        return residual, jacobian
+
+    found = descend_all(linearised, torch.from_numpy(here[None].copy()), DAMPING, steps=turns)
+    return np.asarray(found.unit[0].numpy())
+
+
+def _differences(problem: PushProblem, unit: Array, step: float) -> tuple[Array, Array]:
+    """Residuals [N, R] at a point [A] and their derivatives [N, R, A], by central differences in one batch."""
+    count = len(unit)
+    up, down = np.clip(unit + step * np.eye(count), 0.0, 1.0), np.clip(unit - step * np.eye(count), 0.0, 1.0)
+    points = np.concatenate([unit[None], up, down])
+    found = np.concatenate([problem.residuals(p) for p in _pieces(problem, points)])
+    moved = (up - down)[np.arange(count), np.arange(count)]
+    slope = (found[1 : count + 1] - found[count + 1 :]) / moved[:, None, None]
+    return found[0], np.moveaxis(slope, 0, -1)
+
+
+def _fit(problem: PushProblem, unit: Array) -> trust.Fit:
+    """What the intervals are made from."""
+    count = len(unit)
+    residual, jacobian = _differences(problem, unit, STEPS[-1])
+    none = trust.Fit(unit, residual, jacobian, np.zeros((count, count)), np.zeros((0, count)), np.zeros(0))
+    others = trust.ridges(none, LEVELS)
+    found = np.concatenate([problem.residuals(p) for p in _pieces(problem, others)])
+    return replace(none, others=others, others_loss=(found**2).sum(axis=-1).mean(axis=-1))
+
+
+def _tuned(problem: PushProblem, fit: trust.Fit, method: Method, seed: int, seconds: float) -> Tuned:
+    windows, ends = problem.windows, trust.intervals(fit)
+    estimates = trust.estimates(problem, fit, ends)
+    training = _errors(problem, np.repeat(fit.unit[None], len(windows.names), axis=0))
+    notes = [f"{name} was left out: {why}" for name, why in windows.left_out]
+    found = Identification(
+        method=method,
+        scene=problem.simulator.scene.name,
+        estimates=estimates,
+        training=training,
+        held_out=_held_out(problem, fit),
+        held_out_by="leave-one-out, one Gauss-Newton step",
+        evaluations=problem.effort.evaluations,
+        failures=problem.effort.failures,
+        seconds=seconds,
+        seed=seed,
+        norm=NORM,
+        notes=tuple(notes),
+        extra=_extra(problem, fit),
+        derived=tuple(_mass(problem, e) for e in estimates if e.name == "mass_scale"),
+    )
+    return Tuned(found, _draws(problem, fit, ends, seed))
+
+
+def _mass(problem: PushProblem, scale: Estimate) -> Estimate:
+    """The block's mass [kg], for those who do not think in shares of the declared one."""
+    scene = problem.simulator.scene
+    declared = float(scene.model.body_mass[scene.model.body(scene.block_body).id])
+    low, high = (declared * v for v in (scale.low, scale.high))
+    bounds = (declared * scale.bounds[0], declared * scale.bounds[1])
+    reason = f"mass_scale times the declared {declared:.3g} kg"
+    return Estimate("mass", declared * scale.value, "kg", low, high, bounds, scale.verdict, reason)
+
+
+def _extra(problem: PushProblem, fit: trust.Fit) -> dict[str, Any]:
+    spread = trust.covariance(fit)
+    std = np.sqrt(np.diag(spread))
+    off = problem.offsets(problem.simulate(fit.unit[None]))[0]
+    return {
+        "windows": len(problem.windows),
+        "recordings": list(problem.windows.names),
+        "control_period_s": problem.windows.period,
+        "block_off_m": float(np.sqrt(np.nanmean(np.square(off[..., :2]).sum(axis=-1)))),
+        "turn_off_rad": float(np.sqrt(np.nanmean(np.square(off[..., 2])))) / problem.lever,
+        "tool_off_m": float(np.sqrt(np.nanmean(np.square(off[..., 3:]).sum(axis=-1)))),
+        "engine_share": problem.effort.engine_seconds,
+        "correlations": {
+            "names": [p.name for p in problem.sought],
+            "matrix": np.round(spread / np.outer(std, std), 3).tolist(),
+        },
+    }
+
+
+def _errors(problem: PushProblem, units: Array) -> Errors:
+    """How far replays with a point for each recording [N, A] are off."""
+    windows = problem.windows
+    off = problem.offsets(problem.simulate_each(units))[0]
+    away = np.nanmean(np.linalg.norm(off[..., :2], axis=-1) + np.abs(off[..., 2]), axis=-1)
+    path = np.nansum(np.linalg.norm(np.diff(windows.block[..., :2], axis=1), axis=-1), axis=-1)
+    count = len(windows.names)
+    whose = [windows.recording == n for n in range(count)]
+    error = np.array([away[own].mean() for own in whose if own.any()])
+    moved = np.array([path[own].mean() for own in whose if own.any()])
+    relative = error / np.maximum(moved, 1e-3)
+    return Errors(float((error**2).mean()), float(np.median(relative)), float((relative < GOOD).mean()), len(error))
+
+
+def _held_out(problem: PushProblem, fit: trust.Fit) -> Errors | None:
+    count = len(problem.windows.names)
+    if count < 3:
+        return None
+    return _errors(problem, np.array([trust.leave_out(fit, [n]) for n in range(count)]))
+
+
+def _draws(problem: PushProblem, fit: trust.Fit, ends: tuple[Array, Array], seed: int) -> dict[str, Array]:
+    """Points that are as likely as the intervals say, correlated as the loss's curvature has it."""
+    freedom = max(len(fit.residual) - len(fit.unit), 1)
+    spread = trust.covariance(fit)
+    std = np.sqrt(np.diag(spread))
+    wide = (ends[1] - ends[0]) / 2 / float(student.ppf(0.5 + CONFIDENCE / 2, freedom))
+    points = trust.draws(fit, spread * np.outer(wide / std, wide / std), seed, count=DRAWS, freedom=freedom)
+    return {p.name: np.asarray(p.from_unit(points[:, i])) for i, p in enumerate(problem.sought)}
