@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load, save
 from sealed import reseal
 
 from carom.compare.metrics import relative_error
@@ -253,6 +254,27 @@ def test_a_damaged_header_is_named(saved: Path, path: str, value: object, messag
 def test_a_header_that_is_none_is_named(saved: Path, text: str) -> None:
     (saved / "hybrid" / "hybrid.json").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ModelError, match=r"hybrid\.json is damaged"):
+        load_hybrid(saved)
+
+
+def test_a_damaged_table_of_slides_is_named_and_one_of_other_slides_is_not_used(saved: Path) -> None:
+    place, header = saved / "hybrid" / "slides.safetensors", saved / "hybrid" / "hybrid.json"
+    tensors = load(place.read_bytes())
+    table = load_hybrid(saved).slides
+    assert table is not None
+    np.testing.assert_array_equal(table.coefficients, tensors["coefficients"])
+    for name, spoilt in (("coefficients", tensors["coefficients"][0]), ("numbers", tensors["numbers"][:3])):
+        place.write_bytes(save(tensors | {name: spoilt.contiguous()}))
+        reseal(header)
+        with pytest.raises(ModelError, match=r"slides\.safetensors is damaged"):
+            load_hybrid(saved)
+    place.write_bytes(save(tensors | {"points": 1.1 * tensors["points"]}))
+    reseal(header)
+    engine = load_hybrid(saved).simulator(threads=1)
+    assert isinstance(engine, HybridSimulator)
+    assert engine.impact.slider.table is None
+    place.unlink()
+    with pytest.raises(ModelError, match=r"slides\.safetensors is missing"):
         load_hybrid(saved)
 
 

@@ -2,13 +2,14 @@
 
 MuJoCo holds a body up at a few points, and takes spin from it as if all its weight stood there. Here Coulomb friction
 acts at every point of the base against that point's own slip, so that glide and spin share one friction: a spinning
-body glides further, a gliding one spins longer. In torch throughout: thousands of bodies at once, and differentiable
-in their poses and velocities, in friction and in the size of the patch.
+body glides further, a gliding one spins longer. Integrated in torch: thousands of bodies at once, and differentiable
+in their poses and velocities, in friction and in the size of the patch. Where only the end counts, and a table has been
+made of this slider's, it is read off (`slide_table.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ import torch
 from carom.core.constants import GRAVITY
 from carom.core.errors import SceneError
 from carom.engines.patch import patch_of
+from carom.engines.slide_table import Rests, SlideTable
 from carom.scenes.strike import StrikeScene
-from carom.state import Array
+from carom.state import Array, rotate
 
 STEP = 0.5  #: of each Runge-Kutta step, as a share of the time in which the body would stop: off by 0.1 mm at most
 TURN = 0.7  #: [rad] largest turn in one step: an outline's friction depends on which way it looks
@@ -48,6 +50,13 @@ class Slider:
     viscosity: float = 0.0  #: by which it grows with the slip [s/m]
     gravity: float = GRAVITY  #: [m/s^2]
     offset: tuple[float, float] = (0.0, 0.0)  #: of the actual centre of mass from the declared one, body frame [m]
+    table: SlideTable | None = field(
+        default=None, repr=False, compare=False
+    )  #: of its ends; one that does not fit goes
+
+    def __post_init__(self) -> None:
+        if self.table is not None and not self.table.fits(self):
+            object.__setattr__(self, "table", None)
 
     def scaled(self, size: float) -> Slider:
         """The same base with its weight further out (size > 1) or in."""
@@ -126,6 +135,41 @@ class Slider:
         knots.append((t + stop, q + v * stop[:, None] / 2, torch.zeros_like(v)))
         time, poses, velocities = (torch.stack(column, dim=1) for column in zip(*knots, strict=True))
         return Slide(time, *self._moved(poses, velocities, -1.0))
+
+    def rests(self, pose: Array, velocity: Array) -> Rests:
+        """Where slides from poses and velocities [N, 3] of the declared centre of mass end: read off, or integrated."""
+        if self.table is None:
+            return self._integrated(pose, velocity)
+        arm = rotate(np.array(self.offset), pose[:, 2])
+        start, going = pose.copy(), velocity.copy()
+        start[:, :2] += arm
+        going[:, :2] += velocity[:, 2:] * np.stack([-arm[:, 1], arm[:, 0]], axis=-1)
+        found, known = self.table.rests(start, going, self.friction * self.gravity)
+        found.pose[:, :2] -= rotate(np.array(self.offset), found.pose[:, 2])
+        if not known.all():
+            rows = np.flatnonzero(~known)
+            found.pose[rows], found.time[rows] = self._integrated(pose[rows], velocity[rows])
+        return found
+
+    def _integrated(self, pose: Array, velocity: Array) -> Rests:
+        poses, times = np.empty((len(pose), 3)), np.empty(len(pose))
+        with torch.no_grad():
+            for low in range(0, len(pose), CHUNK):
+                rows = slice(low, low + CHUNK)
+                slide = self.slide(torch.as_tensor(pose[rows]), torch.as_tensor(velocity[rows]))
+                poses[rows], times[rows] = slide.pose[:, -1].numpy(), slide.time[:, -1].numpy()
+        return Rests(poses, times)
+
+    def ends(self, pose: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
+        """The poses of `rests` [N, 3], differentiable in poses and velocities [N, 3]."""
+        if self.table is None:
+            return self.slide(pose, velocity).pose[:, -1]
+        found, known = self.table.ends(*self._moved(pose, velocity, 1.0), self.friction * self.gravity)
+        found = self._moved(found, torch.zeros_like(found), -1.0)[0]
+        if bool(known.all()):
+            return found
+        far = torch.nonzero(~known)[:, 0]
+        return found.index_put((far,), self.slide(pose[far], velocity[far]).pose[:, -1])
 
     def _moved(self, pose: torch.Tensor, velocity: torch.Tensor, way: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Motion [..., 3] of the actual centre of mass from that of the declared one (`way` 1), or back (-1)."""

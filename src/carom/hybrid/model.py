@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -13,14 +13,17 @@ import numpy as np
 
 from carom.core.artefacts import Header, read_header, read_payload, versions, write_header
 from carom.core.errors import ModelError, unknown_name
-from carom.core.progress import Progress, silent
+from carom.core.progress import Progress, Steps, silent
 from carom.core.tensors import load_tensors, write_tensors
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.contract import Simulator
 from carom.engines.mjx.strikes import MjxSimulator
 from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.engines.slide_table import SlideTable
+from carom.engines.slide_table_making import make_table
 from carom.hybrid.learned_impact import LearnedImpact
 from carom.hybrid.simulator import HybridSimulator
+from carom.hybrid.slides_file import read_slides, write_slides
 from carom.identify.strikes.slides import SlideFriction
 from carom.identify.strikes.sliding import Sliding, sliding_from
 from carom.learn import AdaptedModel, adapt
@@ -35,8 +38,9 @@ from carom.scenes.strike import StrikeScene
 from carom.state import Impacts
 
 FOLDER = "hybrid"  #: inside the folder of the corrected model
-HEADER, NETWORKS = "hybrid.json", "student.safetensors"
+HEADER, NETWORKS, SLIDES = "hybrid.json", "student.safetensors", "slides.safetensors"
 FORMAT = "carom-hybrid/2"
+FASTER = 1.1  #: than the scene's highest speed, that planning may go
 ENGINES = ("hybrid", "hybrid-mujoco", "mujoco", "mjx")
 
 
@@ -58,6 +62,7 @@ class HybridModel:
     student: Student  #: the same as one small network, for whole batches
     sliding: Sliding
     values: Mapping[str, float]  #: MuJoCo's parameters for what is handed back to it
+    slides: SlideTable | None = None  #: where slides end; None: they are integrated
 
     @property
     def scene(self) -> StrikeScene:
@@ -76,9 +81,8 @@ class HybridModel:
             return MujocoSimulator(self.scene, self.values, threads=threads)
         if engine == "mjx":
             return MjxSimulator(self.scene, self.values)
-        learned = LearnedImpact(
-            self.scene, self.impact if exact else self.student, self.sliding.slider(self.scene), self.sliding.lag
-        )
+        slider = replace(self.sliding.slider(self.scene), table=self.slides)
+        learned = LearnedImpact(self.scene, self.impact if exact else self.student, slider, self.sliding.lag)
         sliding = "slider" if engine == "hybrid" else "mujoco"
         return HybridSimulator(learned, self.values, sliding=sliding, threads=threads)
 
@@ -100,7 +104,14 @@ def make_hybrid(
     told(0, SMALL.steps if steps is None else steps)  # asking its teacher takes a while
     posture = impacts.strikes.posture.mean(axis=0)
     student = teach(impact, posture=posture, seed=seed, steps=steps, progress=told)
-    return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed))
+    table = table_of(impact.scene, sliding, progress=partial(progress, "hybrid: make a table of slides"))
+    return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed), table)
+
+
+def table_of(scene: StrikeScene, sliding: Sliding, *, progress: Steps | None = None) -> SlideTable:
+    """Where targets end that strikes of a scene set going, the fastest included."""
+    struck = 2 * scene.striker_mass / (scene.striker_mass + scene.mass)  # speed over a striker's, by energy at most
+    return make_table(sliding.slider(scene), FASTER * scene.speed[1] * struck, progress=progress)
 
 
 def learn_motion(
@@ -148,6 +159,9 @@ def save_hybrid(
     if hybrid.student.spread is not None:
         tensors |= {f"spread.{k}": v for k, v in hybrid.student.spread.state_dict().items()}
     digest = write_tensors(place / NETWORKS, tensors)
+    files = {NETWORKS: digest, MODEL: sha256((place / MODEL).read_bytes()).hexdigest()}
+    if hybrid.slides is not None:
+        files[SLIDES] = write_slides(place / SLIDES, hybrid.slides)
     header = {
         "format": FORMAT,
         "sliding": asdict(hybrid.sliding),
@@ -156,7 +170,7 @@ def save_hybrid(
         "units": {"viscosity": "s/m", "lag": "s", "com_x": "m", "com_y": "m", "com_std": "m", "residual": "m"},
         "made_from": dict(made_from or {}),
         "made_with": versions(("mujoco", "torch", "numpy", "safetensors")),
-        "files": {NETWORKS: digest, MODEL: sha256((place / MODEL).read_bytes()).hexdigest()},
+        "files": files,
     }
     write_header(place / HEADER, header)
 
@@ -183,9 +197,10 @@ def load_hybrid(folder: str | Path) -> HybridModel:
     impact = load_model(folder / FOLDER)
     if not isinstance(impact, AdaptedModel):
         raise ModelError(f"{folder / FOLDER} holds no model of Carom's default correction")
-    return HybridModel(
-        impact, _load_student(path.parent / NETWORKS, header["files"], impact.scene, fidelity), sliding, values
-    )
+    files = header["files"]
+    student = _load_student(path.parent / NETWORKS, files, impact.scene, fidelity)
+    slides = read_slides(path.parent / SLIDES, files) if SLIDES in files else None  # none in folders made before
+    return HybridModel(impact, student, sliding, values, slides)
 
 
 def _load_student(path: Path, files: Mapping[str, str], scene: StrikeScene, fidelity: dict[str, float]) -> Student:

@@ -100,7 +100,7 @@ class HybridSimulator(StrikeEngine):
         com = np.asarray(scene.target.planar_com)
         first = [x + c * com[0] - s * com[1], y + s * com[0] + c * com[1], yaw]
         start = speed.new_tensor(first).expand(len(speed), 3)
-        end = self.impact.slider.slide(start, world).pose[:, -1]
+        end = self.impact.slider.ends(start, world)
         ce, se = torch.cos(end[:, 2]), torch.sin(end[:, 2])
         back_x, back_y = ce * com[0] - se * com[1], se * com[0] + ce * com[1]
         return torch.stack([end[:, 0] - back_x, end[:, 1] - back_y, end[:, 2]], dim=-1)
@@ -148,13 +148,18 @@ class HybridSimulator(StrikeEngine):
     def slide(self, pose: Array, velocity: Array, since: Array) -> tuple[Array, Array]:
         """Target poses and velocities [N, F, 3] at times [N, F] after a slide began at these poses and velocities."""
         slider, com = self.impact.slider, self.scene.target.planar_com
-        poses, velocities = np.empty((*since.shape, 3)), np.empty((*since.shape, 3))
+        centre = pose.copy()
+        centre[:, :2] += rotate(com, centre[:, 2])
+        poses, velocities = np.empty((*since.shape, 3)), np.zeros((*since.shape, 3))
+        moving = np.arange(len(pose))
+        if slider.table is not None:  # only what is looked at on its way has to be integrated
+            rests = slider.rests(centre, velocity)
+            poses[:] = np.where((since > 0)[..., None], rests.pose[:, None], centre[:, None])
+            moving = np.flatnonzero(((since > 0) & (since < rests.time[:, None])).any(axis=1))
         with torch.no_grad():
-            for low in range(0, len(pose), CHUNK):
-                rows = slice(low, low + CHUNK)
-                centre = pose[rows].copy()
-                centre[:, :2] += rotate(com, centre[:, 2])
-                slide = slider.slide(torch.as_tensor(centre), torch.as_tensor(velocity[rows]))
+            for low in range(0, len(moving), CHUNK):
+                rows = moving[low : low + CHUNK]
+                slide = slider.slide(torch.as_tensor(centre[rows]), torch.as_tensor(velocity[rows]))
                 p, v = at_times(slide, torch.as_tensor(since[rows]))
                 poses[rows], velocities[rows] = p.numpy(), v.numpy()
         poses[..., :2] -= rotate(com, poses[..., 2])
