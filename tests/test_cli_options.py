@@ -16,6 +16,7 @@ from carom import cli
 #: arguments that a command cannot do without; none of these folders exists
 NEEDED = {
     "check": ["nowhere"],
+    "import": ["nowhere", "--out", "X"],
     "identify": ["nowhere"],
     "suggest": ["nowhere"],
     "scale": ["nowhere", "--out", "X"],
@@ -37,7 +38,7 @@ KINDS = {
     Path: ["", " ", os.fsdecode(b"\xff\xfe")],
 }
 #: what is read, in which a name that does not exist is as good as one that makes no sense
-FOUND_MISSING = {"model", "graph", "params", "mesh", "rotate", "train", "test", "data"}
+FOUND_MISSING = {"model", "graph", "params", "mesh", "rotate", "train", "test", "data", "bodies", "types", "time"}
 
 
 def options_of(command):

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import learn, looping, measure, scale, use, viewing
+from carom.cli import bringing, learn, looping, measure, scale, use, viewing
 from carom.cli.drawing import harmless
 from carom.cli.options import Command
 from carom.core.errors import CaromError
 
 app = typer.Typer(
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
-    "Stages, in the order in which data flows: check -> identify (suggest) -> scale (train-graph) | distill -> "
-    "adapt -> predict -> plan | train -> rollout; loop; evaluate.",
+    "Stages, in the order in which data flows: import -> check -> identify (suggest) -> scale (train-graph) | distill "
+    "-> adapt -> predict -> plan | train -> rollout; loop; evaluate.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -45,6 +45,7 @@ def _main(version: Annotated[bool, typer.Option("--version", help="print the ver
 
 
 for command in (
+    bringing.import_files,
     learn.check,
     learn.identify,
     learn.suggest,
@@ -62,7 +63,7 @@ for command in (
     measure.demo,
     measure.bench,
 ):
-    app.command(cls=Command)(command)
+    app.command("import" if command is bringing.import_files else None, cls=Command)(command)
 
 
 def main() -> None:

@@ -22,6 +22,10 @@ MOST = 10**9  #: any whole number
 FEWEST_IMPACTS = 1000
 FARTHEST = 100.0  #: [m], [rad] of a pose
 
+ALONE = "any"
+#: options that may stand without a value, which is then the last of these
+LONE = {"--cut": ("strike", "strikes", "toss", "tosses", "push", "pushes", ALONE)}
+
 
 @final
 class Command(TyperCommand):
@@ -35,13 +39,23 @@ class Command(TyperCommand):
                 raise typer.BadParameter(
                     "expected a value, got an empty one", param_hint=name if name[:1] == "-" else None
                 )
-        rest = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, _spelt_out(args) if ctx.command.name == "import" else args)
         parameter: Any
         for parameter in self.params:
             for single in _single(ctx.params.get(parameter.name or "")):
                 if (reason := _absurd(single)) is not None:
                     raise typer.BadParameter(reason, ctx=ctx, param=parameter)
         return rest
+
+
+def _spelt_out(args: list[str]) -> list[str]:
+    """The same words, with a value behind options that stand alone."""
+    found: list[str] = []
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        found.append(word)
+        if word in LONE and following not in LONE[word]:
+            found.append(LONE[word][-1])
+    return found
 
 
 def _single(value: Any) -> Iterable[Any]:

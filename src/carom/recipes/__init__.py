@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from carom.recipes.distilling import DistillOptions, DistillResult, distill
     from carom.recipes.evaluating import CompareOptions, EvaluateResult, evaluate
     from carom.recipes.identifying import IdentifyResult, StrikeOptions, identify
+    from carom.recipes.importing import ImportResult, import_files
     from carom.recipes.planning import PlanFiles, PlanResult, SearchOptions, plan
     from carom.recipes.policies import reality_strike
     from carom.recipes.predicting import PredictResult, predict
@@ -46,6 +47,7 @@ __all__ = [
     "EvaluateResult",
     "FreeOptions",
     "IdentifyResult",
+    "ImportResult",
     "PlanFiles",
     "PlanResult",
     "PredictResult",
@@ -67,6 +69,7 @@ __all__ = [
     "distill",
     "evaluate",
     "identify",
+    "import_files",
     "plan",
     "predict",
     "reality_strike",
@@ -85,6 +88,7 @@ _MODULES = {
     "distilling": ("DistillOptions", "DistillResult", "distill"),
     "evaluating": ("CompareOptions", "EvaluateResult", "evaluate"),
     "identifying": ("IdentifyResult", "StrikeOptions", "identify"),
+    "importing": ("ImportResult", "import_files"),
     "planning": ("PlanFiles", "PlanResult", "SearchOptions", "plan"),
     "policies": ("reality_strike",),
     "predicting": ("PredictResult", "predict"),

@@ -120,6 +120,7 @@ class Recordings:
     units: Units = field(default_factory=Units)  #: what the files were written in
     facing: Mapping[str, str] = field(default_factory=dict)  #: strikers whose frames were drawn anew, and how
     tracked: Mapping[str, str] = field(default_factory=dict)  #: bodies whose tracked frame was not their own, and where
+    imported: Mapping[str, Any] = field(default_factory=dict)  #: of what other files they were made, and how
 
     def __len__(self) -> int:
         return len(self.trajectories)

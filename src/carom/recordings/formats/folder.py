@@ -68,7 +68,14 @@ def read_as_drawn(path: str | Path) -> tuple[Recordings, tuple[FaultError, ...]]
     units = Units(**header.units.model_dump(), frame=header.frame)
     ground = to_ground(header.ground, header, folder / HEADER_NAME)
     found = Recordings(
-        folder, bodies, tuple(trajectories), header.gravity, ground, units, tracked=_tracked_words(header, folder)
+        folder,
+        bodies,
+        tuple(trajectories),
+        header.gravity,
+        ground,
+        units,
+        tracked=_tracked_words(header, folder),
+        imported=header.imported,
     )
     return found, tuple(faults)
 

@@ -80,6 +80,7 @@ class HeaderModel(StatedModel):
     bodies: dict[str, RecordedBodyModel]
     ground: GroundModel | None = None
     trajectories: list[TrajectoryModel] | None = None
+    imported: dict[str, Any] = Field(default_factory=dict)  #: what `carom import` did, for people
 
 
 _KNOWN_KEYS: dict[str, type[StatedModel]] = {"units": UnitsModel, "ground": GroundModel}

@@ -48,6 +48,8 @@ def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat =
             "normal": [float(v) for v in recordings.ground.normal],
             "height": float(recordings.ground.height),
         }
+    if recordings.imported:
+        header["imported"] = dict(recordings.imported)
     header["trajectories"] = listed
     text = yaml_text(header, flow=None, width=110)
     atomically(folder / HEADER_NAME, lambda file: file.write(text.encode()))

@@ -1,0 +1,116 @@
+"""`carom import`: other makers' files become recordings that the other commands read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from scipy.spatial.transform import Rotation
+
+from carom import cli, recipes
+from carom.core.errors import CaromError
+from carom.recordings import read
+
+RATE = 200.0
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+
+def table(path: Path, time: np.ndarray, **bodies: tuple[np.ndarray, np.ndarray]) -> Path:
+    """A plain table of positions and quaternions, w first."""
+    names = [f"{body}.{part}" for body in bodies for part in ("x", "y", "z", "qw", "qx", "qy", "qz")]
+    rows = np.column_stack([time, *(part for pose in bodies.values() for part in pose)])
+    np.savetxt(path, rows, delimiter=",", header=",".join(["time", *names]), comments="", fmt="%.9g")
+    return path
+
+
+def tossed(count: int = 300) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stamps, places and quaternions of a body that flies and turns, z up."""
+    time = np.arange(count) / RATE
+    place = np.array([0.1, 0.2, 1.0]) + np.outer(time, [0.5, 0.2, 2.0]) + 0.5 * np.outer(time**2, GRAVITY)
+    turn = Rotation.from_rotvec(np.outer(time, [1.0, 2.0, 0.5])).as_quat(scalar_first=True)
+    return time, place, turn
+
+
+def seen_along(axis: str, place: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same motion as a system sees it whose `axis` is up."""
+    seen = {"z": np.eye(3), "y": [[1, 0, 0], [0, 0, 1], [0, -1, 0]], "x": [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]}[axis]
+    matrix = np.asarray(seen, dtype=float)
+    assert np.linalg.det(matrix) == pytest.approx(1)
+    turned = Rotation.from_matrix(matrix) * Rotation.from_quat(turn, scalar_first=True)
+    return place @ matrix.T, turned.as_quat(scalar_first=True)
+
+
+@pytest.mark.parametrize("axis", ["z", "y", "x"])
+def test_the_vertical_is_found_from_free_fall_and_the_frame_is_turned(tmp_path, axis):
+    time, place, turn = tossed()
+    file = table(tmp_path / "toss.csv", time, cube=seen_along(axis, place, turn))
+    result = recipes.import_files([file], tmp_path / "out")
+    assert result.about["files"][0]["up"].startswith(f"{axis}: cube falls freely")
+    (recording,) = read(tmp_path / "out").trajectories
+    np.testing.assert_allclose(recording.position_world["cube"], place, atol=1e-7)
+    same = np.abs(np.einsum("ti,ti->t", recording.quaternion_world["cube"], turn))
+    np.testing.assert_allclose(same, 1, atol=1e-7)
+
+
+def test_a_vertical_that_nothing_shows_is_asked_for(tmp_path):
+    time, place, turn = tossed()
+    still = (place[:1] + 0 * place, turn)
+    file = table(tmp_path / "still.csv", time, cube=still)
+    with pytest.raises(CaromError, match=r"still\.csv: which axis is up .*--up z or --up y"):
+        recipes.import_files([file], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_header_says_what_was_done(tmp_path):
+    time, place, turn = tossed()
+    file = table(tmp_path / "toss.csv", time, cube=(place, turn), lamp=(place * 0 + 2, turn * 0 + [1, 0, 0, 0]))
+    recipes.import_files([file], tmp_path / "out", names=["cube=block:target"])
+    header = yaml.safe_load((tmp_path / "out" / "recordings.yaml").read_text())
+    assert header["bodies"] == {"block": {"role": "target"}}
+    about = header["imported"]
+    assert about["files"][0]["file"] == "toss.csv"
+    assert about["files"][0]["rate"] == pytest.approx(RATE)
+    assert any("'cube' is called block" in words for words in about["done"])
+    assert any("lamp" in words for words in about["left_out"])
+
+
+def test_an_import_replaces_an_earlier_one_and_nothing_else(tmp_path):
+    time, place, turn = tossed()
+    file = table(tmp_path / "toss.csv", time, cube=(place, turn))
+    recipes.import_files([file], tmp_path / "out")
+    recipes.import_files([table(tmp_path / "other.csv", time, cube=(place, turn))], tmp_path / "out")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["other.csv", "recordings.yaml"]
+    header = tmp_path / "out" / "recordings.yaml"
+    own = yaml.safe_load(header.read_text())
+    del own["imported"]
+    header.write_text(yaml.safe_dump(own))
+    with pytest.raises(CaromError, match="were not imported"):
+        recipes.import_files([file], tmp_path / "out")
+
+
+def test_shapes_come_from_a_file_and_stay_when_files_are_imported_again(tmp_path):
+    time, place, turn = tossed()
+    file = table(tmp_path / "toss.csv", time, cube=(place, turn))
+    (tmp_path / "bodies.yaml").write_text(
+        "units: {length: mm}\nbodies:\n  cube: {role: target, shape: box, size: [100, 100, 50], mass: 0.3}\n"
+    )
+    recipes.import_files([file], tmp_path / "out", bodies=tmp_path / "bodies.yaml")
+    recipes.import_files([file], tmp_path / "out")
+    body = read(tmp_path / "out").bodies["cube"]
+    assert body.mass == pytest.approx(0.3)
+    assert body.shape.size == pytest.approx((0.1, 0.1, 0.05))
+
+
+def test_the_command_imports_and_checks(tmp_path, monkeypatch, capsys):
+    time, place, turn = tossed()
+    table(tmp_path / "toss.csv", time, cube=(place, turn))
+    monkeypatch.chdir(tmp_path)
+    for words in (["import", "toss.csv", "--out", "lab", "--map", "cube=target"], ["check", "lab"]):
+        monkeypatch.setattr(sys, "argv", ["carom", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == 0, capsys.readouterr()
+    assert "next: carom check lab" in capsys.readouterr().err
