@@ -15,6 +15,7 @@ SLOW = (
     "bench/test_recovery.py",
     "bench/test_recovery_strikes.py",
     "compare/test_compare.py",
+    "core/test_on_ray.py",
     "engines/mjx",
     "hybrid/test_hybrid_model.py",
     "hybrid/test_hybrid_step.py",

@@ -88,6 +88,6 @@ def test_a_place_that_is_none_is_refused_before_anything_starts(where):
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("carom.core.ray_work.find_spec", lambda name: None)
+    monkeypatch.setattr("carom.core.ray_address.find_spec", lambda name: None)
     with pytest.raises(CaromError, match=r"needs Ray: pip install 'carom\[ray\]'"), on("ray"):
         raise AssertionError

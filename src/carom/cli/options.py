@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from carom.core.errors import CaromError, unknown_name
-from carom.core.ray_work import check_place
+from carom.core.ray_address import check_place
 
 LARGEST_SEED = 2**31 - 1  #: NumPy, torch and CMA-ES all take it, and what is added to it
 MOST_THREADS = 256

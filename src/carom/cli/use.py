@@ -10,7 +10,19 @@ import typer
 
 from carom import recipes
 from carom.cli.console import run
-from carom.cli.options import Json, Seed, Threads, near, new_file, new_folder, one_of, positive, rising
+from carom.cli.options import (
+    LARGEST_SEED,
+    Json,
+    On,
+    Seed,
+    Threads,
+    near,
+    new_file,
+    new_folder,
+    one_of,
+    positive,
+    rising,
+)
 from carom.core.errors import CaromError
 
 
@@ -155,13 +167,36 @@ def train(
     library: Annotated[
         str, typer.Option(callback=one_of("library", _libraries), help="sb3, or sbx (extra; faster updates)")
     ] = "sb3",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="train from so many seeds, from --seed on, into OUT/seed-N")
+    ] = None,
     threads: Threads = 0,
+    on: On = None,
     json_file: Json = None,
     seed: Seed = 0,
 ) -> None:
     """Train a policy that strikes a block along straight segments (section IV-C of CLASH). Resumes after a kill."""
     engine = recipes.EngineOptions(model, simulator, randomise)
     training = recipes.Training(algo, steps, preset, library, seed)
+    if seeds is not None:
+        if seed + seeds - 1 > LARGEST_SEED:
+            raise CaromError(f"--seeds {seeds} from --seed {seed} on: expected seeds up to {LARGEST_SEED}")
+        run(
+            json_file,
+            lambda progress: recipes.train_seeds(
+                out,
+                range(seed, seed + seeds),
+                engine=engine,
+                task=recipes.TaskOptions(env, route, length),
+                training=training,
+                threads=threads,
+                progress=progress,
+            ),
+            on=on,
+        )
+        return
+    if on is not None:
+        raise CaromError("--on: one training is one piece of work and stays here; give --seeds for several")
     run(
         json_file,
         lambda progress: recipes.train(

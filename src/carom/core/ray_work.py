@@ -8,36 +8,28 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import shutil
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any, TypeVar, final
 
-from carom.core.artefacts import versions
 from carom.core.errors import CaromError
-from carom.core.work import share_cores
+from carom.core.ray_address import SCHEME, THIS, check_place, refuse_silence, unreached
+from carom.core.ray_piece import Made, job_of, last_line, make
 
 K = TypeVar("K")
 P = TypeVar("P")
 
-SCHEME = "ray://"
-THIS = "auto"  #: the address of the cluster that this machine belongs to
 TRIES = 20  #: workers that a piece may outlive before it is taken for the reason
 AHEAD = 2  #: pieces per core that wait for it, so that it need not wait for them
 WAIT = 0.5  #: [s] between two looks at how many cores there are
 PATIENCE = 60.0  #: [s] without any core after which a cluster counts as gone
 STORE = 200 * 2**20  #: [bytes] of shared memory for pieces on their way, on a cluster of one's own
-#: what has to be the same on every machine, or results would not be
-SAME = ("mujoco", "numpy", "scipy", "torch", "pyarrow")
 #: Ray as quiet as it can be; and it reports to nobody
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -114,6 +106,7 @@ class RayWorkers:
         address = self.where.removeprefix(SCHEME) if self.where.startswith(SCHEME) else os.environ.get("RAY_ADDRESS")
         os.environ.update({name: os.environ.get(name, value) for name, value in QUIET.items()})
         ray = _ray()
+        refuse_silence(self.where, address)
         quiet = {"logging_level": logging.CRITICAL, "log_to_driver": False, "configure_logging": True}
         warnings.filterwarnings("ignore", module="ray")
         try:
@@ -126,7 +119,7 @@ class RayWorkers:
                 ray.init(self.where, **quiet)
         except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
             self.close()
-            raise CaromError(_unreached(self.where, address, error)) from error
+            raise CaromError(unreached(self.where, address, error)) from error
         self._begun = True
 
     def close(self) -> None:
@@ -149,29 +142,6 @@ def ray_workers(where: str) -> Iterator[RayWorkers]:
         workers.close()
 
 
-def check_place(where: str) -> None:
-    """Refuse what is no place to work at, before anything is started."""
-    host, _, port = where.removeprefix(SCHEME).rpartition(":")
-    known = where == "ray" or where == f"{SCHEME}{THIS}" or (where.startswith(SCHEME) and host and port.isdecimal())
-    if not known:
-        raise CaromError(
-            f"expected ray (this machine, or $RAY_ADDRESS), ray://HOST:PORT of a cluster (10001, if nobody chose "
-            f"another port), or ray://auto on a machine of it; got '{where}'"
-        )
-    if find_spec("ray") is None:
-        raise CaromError("work on a cluster needs Ray: pip install 'carom[ray]'")
-
-
-def _unreached(where: str, address: str | None, error: Exception) -> str:
-    reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    if address is None:
-        return f"Ray could not be started on this machine: {reason:.200}"
-    return (
-        f"no Ray cluster answers at {where if where.startswith(SCHEME) else address} ({reason:.200}); start one with "
-        "`ray start --head`, and give ray://HOST:10001 from outside of it or ray://auto on one of its machines"
-    )
-
-
 def _ray() -> Any:
     import ray
 
@@ -180,18 +150,6 @@ def _ray() -> Any:
 
 def _cores() -> float:
     return float(_ray().cluster_resources().get("CPU", 0.0))
-
-
-@dataclass(frozen=True)
-class _Made:
-    """A piece that came back."""
-
-    piece: Any
-    error: BaseException | None  #: in its place
-    seconds: float
-    bytes: int
-    machine: str
-    worker: str
 
 
 class _Run:
@@ -207,9 +165,9 @@ class _Run:
         self.idle_since = monotonic()
         self.room = 0
         # retries are ours: Ray's own are not seen, and would have to be found in its logs
-        self.task = ray.remote(num_cpus=1, max_retries=0)(_make)
+        self.task = ray.remote(num_cpus=1, max_retries=0)(make)
         # in a list, or each task would unpack it anew
-        self.job = [ray.put((function, versions(SAME), _math_threads()))]
+        self.job = [ray.put(job_of(function))]
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
         """Numbers of keys, and what was made for them, as they come."""
@@ -241,14 +199,14 @@ class _Run:
             number = self.left.pop()
             self.running[self.task.remote(self.job, self.keys[number])] = number
 
-    def _received(self, reference: Any, number: int) -> _Made | None:
+    def _received(self, reference: Any, number: int) -> Made | None:
         """What came back; None if it was lost on the way and is to be made again."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
-            made: _Made = _ray().get(reference)
+            made: Made = _ray().get(reference)
         except RayTaskError as error:  # before the piece could begin, for instance without Carom over there
-            raise CaromError(f"a worker of the cluster cannot work: {_last_line(error)}") from error
+            raise CaromError(f"a worker of the cluster cannot work: {last_line(error)}") from error
         except RayError as error:
             self.lost[number] += 1
             self.cost.again += 1
@@ -267,66 +225,3 @@ class _Run:
         self.cost.machines.add(made.machine)
         self.cost.workers.add(made.worker)
         return made
-
-
-def _last_line(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return f"{lines[-1].strip():.200} (is the same version of Carom installed there?)"
-
-
-def _math_threads() -> int | None:
-    """Threads of torch and of linear algebra here: with as many, a piece has the same last digits over there."""
-    return int(sys.modules["torch"].get_num_threads()) if "torch" in sys.modules else None
-
-
-def _make(job: list[Any], key: Any) -> _Made:
-    """Make one piece: what runs on a worker."""
-    context = _ray().get_runtime_context()
-    machine, worker = context.get_node_id(), context.get_worker_id()
-    start = perf_counter()
-    try:
-        piece, error = _function(job[0])(key), None
-    except Exception as reason:  # it is raised where the command runs
-        piece, error = None, _portable(reason)
-    return _Made(piece, error, perf_counter() - start, _size(piece), machine, worker)
-
-
-@lru_cache(maxsize=2)
-def _function(reference: Any) -> Callable[[Any], Any]:
-    """The function of a job, unpacked once by each worker."""
-    function, needed, math_threads = _ray().get(reference)
-    there = versions(SAME)
-    other = [f"{name} {there.get(name, 'missing')} ({v} here)" for name, v in needed.items() if there.get(name) != v]
-    if other:
-        raise CaromError(f"machine {os.uname().nodename} of the cluster has {', '.join(other)}: results would differ")
-    share_cores()
-    if math_threads is not None:
-        _same_math(math_threads)
-    return function  # type: ignore[no-any-return]
-
-
-def _same_math(count: int) -> None:
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    torch.set_num_threads(count)
-    threadpool_limits(count, user_api="blas")
-
-
-def _portable(error: Exception) -> Exception:
-    """An error that can travel: those with parts that cannot are told in words."""
-    try:
-        pickle.dumps(error)
-    except Exception:
-        return CaromError(f"{type(error).__name__}: {error}")
-    return error
-
-
-def _size(piece: Any) -> int:
-    """Bytes of a piece on its way; arrays are counted where they are."""
-    parts: list[pickle.PickleBuffer] = []
-    try:
-        head = len(pickle.dumps(piece, protocol=5, buffer_callback=parts.append))
-    except Exception:  # Ray's own packing takes more kinds
-        return 0
-    return head + sum(part.raw().nbytes for part in parts)

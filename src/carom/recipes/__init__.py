@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from carom.recipes.predicting import PredictResult, predict
     from carom.recipes.result import PrintedTable, Result
     from carom.recipes.scaling import ScaleOptions, ScaleResult, scale
+    from carom.recipes.seeding import TrainSeedsResult, train_seeds
     from carom.recipes.suggesting import SuggestResult, suggest
     from carom.recipes.tosses import FreeOptions
     from carom.recipes.training import EngineOptions, TaskOptions, Training, TrainResult, train
@@ -62,6 +63,7 @@ __all__ = [
     "TaskOptions",
     "TrainGraphResult",
     "TrainResult",
+    "TrainSeedsResult",
     "Training",
     "adapt",
     "check",
@@ -78,6 +80,7 @@ __all__ = [
     "suggest",
     "train",
     "train_graph",
+    "train_seeds",
 ]
 
 _MODULES = {
@@ -94,6 +97,7 @@ _MODULES = {
     "predicting": ("PredictResult", "predict"),
     "result": ("PrintedTable", "Result"),
     "scaling": ("ScaleOptions", "ScaleResult", "scale"),
+    "seeding": ("TrainSeedsResult", "train_seeds"),
     "suggesting": ("SuggestResult", "suggest"),
     "tosses": ("FreeOptions",),
     "training": ("EngineOptions", "TaskOptions", "TrainResult", "Training", "train"),
@@ -101,7 +105,7 @@ _MODULES = {
     "trying": ("RolloutResult", "rollout"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
-_NEEDS_RL = ("policies", "training", "trying")
+_NEEDS_RL = ("policies", "seeding", "training", "trying")
 
 
 def __getattr__(name: str) -> Any:

@@ -226,7 +226,7 @@ def write_shards(
     store.begin()
     kept = _Counted(store)
     report = None if progress is None else lambda done, _: progress(min(done * SHARD, count), count)
-    make_pieces(store.keys, kept, _Shard(make, count), progress=report)
+    make_pieces(store.keys, kept, _Shard(make, count, SHARD), progress=report)
     return kept.made, kept.engine_seconds
 
 
@@ -234,11 +234,11 @@ def write_shards(
 class _Shard:
     """The content of a shard by its number, and the seconds that it took in the engine."""
 
-    def __init__(self, make: Callable[[Part], tuple[Sequence[Row], float]], count: int) -> None:
-        self.make, self.count = make, count
+    def __init__(self, make: Callable[[Part], tuple[Sequence[Row], float]], count: int, size: int) -> None:
+        self.make, self.count, self.size = make, count, size
 
     def __call__(self, shard: int) -> tuple[bytes, float]:
-        rows, seconds = self.make((shard, rows_of(shard, self.count, SHARD)))
+        rows, seconds = self.make((shard, rows_of(shard, self.count, self.size)))
         return parquet(table_of(rows)), seconds
 
 
