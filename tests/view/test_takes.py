@@ -44,7 +44,7 @@ def test_simulated_and_recorded_bodies_agree_until_the_contact(shown: Show) -> N
         take = shown.take(index)
         (time, by), before = errors_of(take)["MuJoCo, default contact"], -0.01
         assert by["block"][0][time < before].max() < 1.5e-3
-        assert np.nanmax(by["striker"][0][time < before]) < 5e-3
+        assert set(by) == {"block"}  # a striker is led, not predicted
         assert by["block"][0][-1] > by["block"][0][0]  # its default contact is not this one
 
 
@@ -89,7 +89,7 @@ def test_a_toss_starts_where_it_was_and_its_contacts_change_its_momentum(
 
 def test_what_cannot_be_shown_is_refused_in_one_line(tmp_path: Path) -> None:
     for path in (tmp_path / "nothing", tmp_path):
-        with pytest.raises(CaromError, match="expected a folder of recordings") as said:
+        with pytest.raises(CaromError, match="expected recordings, an adapted model") as said:
             opened(path)
         assert "\n" not in str(said.value)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from carom.core.constants import GRAVITY
 from carom.core.errors import CaromError, RecordingError
 from carom.core.rotations import of_tilt
-from carom.engines.contract import Engine
-from carom.engines.mujoco.engine import MujocoEngine
-from carom.identify.tosses.predict import MotionModel
+from carom.engines.contract import Engine, Run
+from carom.engines.mujoco.engine import MujocoEngine, MujocoRun
+from carom.engines.mujoco.impulses import FrameImpulse, impulses_of
 from carom.identify.tosses.recorded import Motions, motions_of
+from carom.identify.tosses.result import SIDE_NAMES
+from carom.identify.tosses.sides import SIDES
 from carom.identify.tosses.simulate import Sampled
 from carom.recordings import Recordings, Trajectory, find_impacts
 from carom.recordings.geometry import lowest_point
@@ -24,6 +26,7 @@ from carom.state import Array, Motion
 from carom.view.shown import COLOURS, RECORDED, Arrow, Ghost, Take, Track
 from carom.view.strikes import ground_under, recorded_track, shapes_of
 
+ALIKE = 1e-3  #: relative difference of two periods that are one
 LEAST = 0.02  #: of the greatest impulse, below which an arrow would only be clutter
 
 
@@ -34,14 +37,20 @@ class FreeEngineShown:
     name: str
     values: Mapping[str, float]
     draws: tuple[Mapping[str, float], ...] = ()
-    model: MotionModel | None = None  #: where it is known how heavy sides lie; else its values alone
-    learned: object | None = None  #: builds an engine for a scene and names of parameters; None: MuJoCo
+    sides: Mapping[str, str] = field(default_factory=dict)  #: by recording, the side of the body that is heavy
+    #: builds an engine for a scene and names of parameters, such as a learned one; None: MuJoCo
+    learned: Callable[[FreeScene, tuple[str, ...]], Engine] | None = None
 
     def engine(self, scene: FreeScene, period: float) -> Engine:
         """The engine for a scene."""
         if self.learned is not None:
-            return self.learned(scene, tuple(self.values))  # type: ignore[operator,no-any-return]
+            return self.learned(scene, tuple(self.values))
         return MujocoEngine(scene, tuple(self.values), step=timestep(period), threads=1)
+
+    def without_side(self) -> FreeEngineShown:
+        """The same, the mass in the middle: what is known of a recording whose heavy side nobody knows."""
+        middle = {"com_offset": 0.0}
+        return replace(self, values={**self.values, **middle}, draws=tuple({**d, **middle} for d in self.draws))
 
 
 AS_IT_COMES = FreeEngineShown("MuJoCo, as it comes", {})
@@ -52,8 +61,7 @@ class FreeTakes:
     """The recordings of a folder of free bodies, beside engines."""
 
     recordings: Recordings
-    engines: tuple[FreeEngineShown, ...] = (AS_IT_COMES,)
-    known: dict[str, str] = field(default_factory=dict)
+    engines: Mapping[int, tuple[FreeEngineShown, ...]] = field(default_factory=dict)  #: by recording; none: MuJoCo
 
     def __call__(self, index: int) -> Take:
         """One recording, and each engine's motion from shortly before its first contact."""
@@ -70,14 +78,23 @@ class FreeTakes:
         if motions.scene.planar:
             ground = None if ground is None else ground_under(trajectory)
         tracks, arrows, tilt = [recorded], [*recorded_arrows(trajectory, zero)], (1.0, 0.0, 0.0, 0.0)
-        for number, engine in enumerate(self.engines):
-            track, own = self._simulated(engine, motions, COLOURS[number % len(COLOURS)])
+        said: list[str] = []
+        for number, engine in enumerate(self.engines.get(index, (AS_IT_COMES,))):
+            if "com_offset" in engine.values and trajectory.name not in engine.sides:
+                engine = engine.without_side()
+                said.append(f"{engine.name}: which side is heavy is not known here; its mass is in the middle.")
+            try:
+                track, own = self._simulated(engine, motions, COLOURS[number % len(COLOURS)])
+            except CaromError as reason:
+                said.append(f"{engine.name} shows nothing: {reason}.")
+                continue
             tracks.append(track)
             arrows += own
             if {"tilt_x", "tilt_y"} & engine.values.keys():
                 leaning = of_tilt(engine.values.get("tilt_x", 0.0), engine.values.get("tilt_y", 0.0))
                 tilt = tuple(float(v) for v in leaning)  # type: ignore[assignment]
-        return Take(trajectory.name, shapes, tuple(tracks), strong(arrows), ground=ground, tilt=tilt)
+        told = tuple(said)
+        return Take(trajectory.name, shapes, tuple(tracks), strong(arrows), ground=ground, tilt=tilt, words=told)
 
     def _ground(self, trajectory: Trajectory) -> float | None:
         stated = self.recordings.ground
@@ -94,49 +111,50 @@ class FreeTakes:
 
     def _simulated(self, shown: FreeEngineShown, motions: Motions, colour: str) -> tuple[Track, list[Arrow]]:
         sampled = Sampled(motions.scene, shown.engine(motions.scene, motions.period), motions.period)
-        known = motions
-        if shown.model is not None and shown.model.sides is not None:
-            known = motions.with_sides(shown.model.sides.likeliest(motions))
-        motion = sampled.simulate(known.starts, dict(shown.values), motions.samples)
-        ghosts = []
-        for values in shown.draws:
-            other = sampled.simulate(known.starts, dict(values), motions.samples)
-            if not other.failed[0]:
-                ghosts.append(Ghost(other.position[0], other.quaternion[0]))
-        track = Track(
-            shown.name, motion.bodies, motion.time[0], motion.position[0], motion.quaternion[0], colour, tuple(ghosts)
-        )
-        contacts = shown.learned is None and not motion.failed[0]
-        return track, contact_arrows(shown, known, motion) if contacts else []
+        side = shown.sides.get(motions.names[0])
+        known = motions if side is None else motions.with_sides(SIDES[[SIDE_NAMES.index(side)]])
+        rows = (shown.values, *shown.draws)
+        values = {name: np.array([float(row[name]) for row in rows]) for name in shown.values}
+        motion = sampled.simulate(known.starts[np.zeros(len(rows), dtype=int)], values, motions.samples)
+        good = [g for g in range(1, len(rows)) if not motion.failed[g]]
+        ghosts = tuple(Ghost(motion.position[g], motion.quaternion[g]) for g in good)
+        own = motion.time[0], motion.position[0], motion.quaternion[0]
+        track = Track(shown.name, motion.bodies, *own, colour, ghosts)
+        return track, [] if motion.failed[0] else contact_arrows(shown, known, motion)
 
 
 def contact_arrows(shown: FreeEngineShown, motions: Motions, motion: Motion) -> list[Arrow]:
-    """What MuJoCo's contacts push during each sample period, at the mean of where they do.
-
-    The run is made a second time, step by step, because a rollout tells no contacts.
-    """
-    engine = MujocoEngine(motions.scene, tuple(shown.values), step=timestep(motions.period), threads=1)
+    """What an engine's contacts push during each sample period, at the mean of where they do."""
+    engine = shown.engine(motions.scene, motions.period)
     own = {name: np.full(1, float(v)) for name, v in shown.values.items()}
     if "com_offset" in own:
         own["com_offset"] = motions.starts.offsets(own["com_offset"])
     run = engine.open(motions.starts.state(motions.scene, own), own)
-    arrows, steps = [], round(motions.period / engine.timestep)
-    for frame in range(motion.time.shape[1] - 1):
-        pushed: dict[tuple[str, str], tuple[Array, Array, float]] = {}
-        for _ in range(steps):
-            found = run.contacts()
-            for pair, point, impulse in zip(found.bodies, found.point, found.impulse, strict=True):
-                weight = float(np.linalg.norm(impulse))
-                total, centre, heavy = pushed.get(pair, (np.zeros(3), np.zeros(3), 0.0))
-                pushed[pair] = (total + impulse, centre + weight * point, heavy + weight)
-            run.step(engine.timestep)
-        for (first, second), (total, centre, heavy) in pushed.items():
-            if heavy > 0:
-                size = float(np.linalg.norm(total))
-                now, then = float(motion.time[0, frame]), float(motion.time[0, frame + 1])
-                words = f"{shown.name}: {size:.3g} N s on {second} by {'the ground' if first == 'world' else first}"
-                arrows.append(Arrow(shown.name, now, then, centre / heavy, total, words))
+    frames = motion.time.shape[1] - 1
+    if isinstance(run, MujocoRun):
+        told = impulses_of(run, 0, motions.period, frames)
+    else:
+        told = _step_by_step(run, float(getattr(engine, "timestep", motions.period)), motions.period, frames)
+    arrows = []
+    for one in told:
+        size, (first, second) = float(np.linalg.norm(one.impulse)), one.bodies
+        now, then = float(motion.time[0, one.frame]), float(motion.time[0, one.frame + 1])
+        words = f"{shown.name}: {size:.3g} N s on {second} by {'the ground' if first == 'world' else first}"
+        arrows.append(Arrow(shown.name, now, then, one.point, one.impulse, words))
     return arrows
+
+
+def _step_by_step(run: Run, step: float, period: float, frames: int) -> list[FrameImpulse]:
+    """The same of an engine that tells the contacts of the step that was, one step for each frame."""
+    if abs(step - period) > ALIKE * period:
+        return []
+    found = []
+    for frame in range(frames):
+        run.step(step)
+        told = run.contacts()
+        for pair, point, impulse in zip(told.bodies, told.point, told.impulse, strict=True):
+            found.append(FrameImpulse(frame, pair, point, impulse))
+    return found
 
 
 def recorded_arrows(trajectory: Trajectory, zero: float) -> list[Arrow]:

@@ -29,6 +29,7 @@ def sections_of(take: Take) -> list[Section]:
         made.append(_table(errors, bodies))
     if take.arrows:
         made.append(_impulses(take))
+    made += take.extra
     if take.words:
         made.append(Text("About this recording", take.words))
     return made

@@ -11,7 +11,7 @@ import numpy as np
 from carom.state import Array
 from carom.view.page import figures_page, main_page
 from carom.view.serving import Pages
-from carom.view.shown import RECORDED, Show, Track, arrow_scale, arrows_at, errors_of, poses_at
+from carom.view.shown import RECORDED, RECORDED_COLOUR, Show, Track, arrow_scale, arrows_at, errors_of, poses_at
 from carom.view.solids import arrow, triangles
 
 SPEEDS = ("1/20", "1/10", "1/4", "1/2", "1", "2")
@@ -123,11 +123,14 @@ class Player:
             scene.add_mesh_simple(
                 f"/mark/{mark.name}", vertices, faces, position=mark.position, wxyz=mark.quaternion, **options
             )
+        for name, way in take.paths.items():
+            pieces = np.stack([way[:-1], way[1:]], axis=1)
+            scene.add_line_segments(f"/path/{name}", pieces, np.array(rgb(RECORDED_COLOUR), dtype=np.uint8), 2.0)
         scale = arrow_scale(take)
         thick = 0.02 * float(np.max(high - low)) / 2
         for number, one in enumerate(take.arrows):
             vertices, faces = arrow(one.point, scale[one.unit] * one.vector, thick)
-            colour = rgb(next(t.colour for t in take.tracks if t.name == one.track))
+            colour = rgb(next((t.colour for t in take.tracks if t.name == one.track), RECORDED_COLOUR))
             self.drawn.arrows.append(
                 scene.add_mesh_simple(f"/arrow/{number}", vertices, faces, color=colour, side="double", visible=False)
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from carom.report import Section
 from carom.report.style import CYCLE
 from carom.scenes.shapes import Shape
 from carom.state import Array
@@ -83,6 +84,8 @@ class Take:
     tilt: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)  #: quaternion of the ground
     words: tuple[str, ...] = ()  #: what a reader should know of it
     paths: Mapping[str, Array] = field(default_factory=dict)  #: lines on the ground by name [P, 3] [m]
+    extra: tuple[Section, ...] = ()  #: more of the page under the scene
+    judged: tuple[str, ...] = ()  #: bodies whose errors count; none: all. A striker is led, not predicted
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -162,8 +165,10 @@ def _turn_at(time: Array, quaternion: Array, now: float) -> Array:
 
 
 def arrows_at(take: Take, now: float, tracks: frozenset[str] | set[str]) -> list[int]:
-    """Which arrows are to be seen now, of tracks that are on."""
-    return [i for i, a in enumerate(take.arrows) if a.track in tracks and a.time <= now <= a.until]
+    """Which arrows are to be seen now: of tracks that are on, and of what was measured but has no motion here."""
+    known = {track.name for track in take.tracks}
+    shown = [i for i, a in enumerate(take.arrows) if a.track in tracks or a.track not in known]
+    return [i for i in shown if take.arrows[i].time <= now <= take.arrows[i].until]
 
 
 def arrow_scale(take: Take) -> dict[str, float]:
@@ -188,7 +193,7 @@ def errors_of(take: Take) -> dict[str, tuple[Array, dict[str, tuple[Array, Array
         rows = np.flatnonzero((real.time >= track.time[0] - 1e-9) & (real.time <= track.time[-1] + 1e-9))
         every = [poses_at(track.time, track.position, track.quaternion, float(t)) for t in real.time[rows]]
         bodies = {}
-        for name in (n for n in track.bodies if n in real.bodies):
+        for name in (n for n in track.bodies if n in real.bodies and n in (take.judged or real.bodies)):
             own, theirs = track.bodies.index(name), real.bodies.index(name)
             place = np.array([p[own] for p, _, _ in every]).reshape(-1, 3)
             turn = np.array([q[own] for _, q, _ in every]).reshape(-1, 4)

@@ -17,7 +17,7 @@ from carom.recordings.geometry import lowest_point
 from carom.recordings.strikes import first_strike, strike_impacts
 from carom.scenes.shapes import Shape
 from carom.scenes.strike import StrikeScene
-from carom.state import Array, Impacts, rotate
+from carom.state import Array, Impacts, Strikes, rotate
 from carom.view.shown import ARROW_STAYS, COLOURS, RECORDED, Arrow, Ghost, Take, Track
 
 BEFORE = 0.15  #: [s] of approach that is simulated
@@ -72,25 +72,26 @@ class StrikeTakes:
             words = (f"Nothing is simulated beside this recording: {reason}.",)
             return Take(trajectory.name, shapes, (track,), ground=ground_under(trajectory), words=words)
         row = self.impacts[[self.impacts.names.index(trajectory.name)]]
-        place = _Place.of(trajectory, strike.target, strike.striker, row)
+        place = StrikePlace.of(trajectory, strike.target, strike.striker, row)
         tracks = [recorded_track(trajectory, zero, lead=LEAD)]
         reasons: list[str] = []
         scene = self.engines[0].simulator.scene if self.engines else scene_of(self.recordings)
-        arrows = impulse_arrow(RECORDED, scene, row, row.post[0], place.height)
+        arrows = impulse_arrow(RECORDED, scene, row.strikes, row.post[0], place.height)
         duration = float(np.clip(trajectory.time[-1] - zero, SHORTEST, LONGEST))
         for number, engine in enumerate(self.engines):
-            made, post, reason = simulated(engine, row, duration, place, COLOURS[number % len(COLOURS)])
+            made, post, reason = simulated(engine, row.strikes, duration, place, COLOURS[number % len(COLOURS)])
             if made is None:
                 reasons.append(f"{engine.name}: {reason}.")
                 continue
             tracks.append(made)
-            arrows += impulse_arrow(engine.name, scene, row, post, place.height)
+            arrows += impulse_arrow(engine.name, scene, row.strikes, post, place.height)
         ground = ground_under(trajectory)
-        return Take(trajectory.name, shapes, tuple(tracks), tuple(arrows), ground=ground, words=tuple(reasons))
+        own = tuple(tracks), tuple(arrows)
+        return Take(trajectory.name, shapes, *own, ground=ground, words=tuple(reasons), judged=(strike.target,))
 
 
 @dataclass(frozen=True)
-class _Place:
+class StrikePlace:
     """How a planar motion is set into the world of a recording."""
 
     bodies: tuple[str, str]  #: target and striker
@@ -100,7 +101,7 @@ class _Place:
     height: float  #: at which the striker touches [m]
 
     @classmethod
-    def of(cls, trajectory: Trajectory, target: str, striker: str, row: Impacts) -> _Place:
+    def of(cls, trajectory: Trajectory, target: str, striker: str, row: Impacts) -> StrikePlace:
         """As both bodies are when they touch."""
         strikes = row.strikes
         yaws = float(strikes.target_pose[0, 2]), float(strikes.striker_pose[0, 2])
@@ -116,11 +117,20 @@ class _Place:
         return cls((target, striker), (lift[0], lift[1]), (turns[0], turns[1]), yaws, lift[1])
 
     @classmethod
-    def flat(cls, scene: StrikeScene, row_yaw: tuple[float, float]) -> _Place:
+    def flat(cls, scene: StrikeScene, row_yaw: tuple[float, float]) -> StrikePlace:
         """On level ground at height 0, where nothing was recorded."""
         half = scene.shape.full_height / 2
         turns = about_z(row_yaw[0]), about_z(row_yaw[1])
         return cls((TARGET, STRIKER), (half, half), turns, row_yaw, half)
+
+    def still(self, strikes: Strikes) -> Track:
+        """Both as they are when they touch, for a second."""
+        (target, target_turn), (striker, striker_turn) = (
+            self.set_in(np.repeat(pose, 2, axis=0), body)
+            for body, pose in enumerate((strikes.target_pose, strikes.striker_pose))
+        )
+        position, turn = np.stack([target, striker], axis=1), np.stack([target_turn, striker_turn], axis=1)
+        return Track("at contact", self.bodies, np.array([0.0, 1.0]), position, turn)
 
     def set_in(self, poses: Array, body: int) -> tuple[Array, Array]:
         """Positions [T, 3] and quaternions [T, 4] of planar poses [T, 3] of one of the two."""
@@ -168,10 +178,10 @@ def ground_under(trajectory: Trajectory) -> float:
 
 
 def simulated(
-    engine: StrikeEngineShown, row: Impacts, duration: float, place: _Place, colour: str
+    engine: StrikeEngineShown, strikes: Strikes, duration: float, place: StrikePlace, colour: str
 ) -> tuple[Track | None, Array, str]:
     """An engine's motion of one strike and its draws', the velocity after contact [3], and why there is none."""
-    run = _run(engine.simulator, row, duration)
+    run = _run(engine.simulator, strikes, duration)
     lost = np.full(3, np.nan)
     if run.status[0] == Status.FAILED:
         return None, lost, "the simulation failed"
@@ -180,7 +190,7 @@ def simulated(
     track = _track(engine.name, run, place, colour)
     ghosts = []
     for draw in engine.draws:
-        other = _run(draw, row, duration)
+        other = _run(draw, strikes, duration)
         if other.status[0] not in (Status.FAILED, Status.MISSED) and np.isfinite(other.contact_time[0]):
             ghost = _track("", other, place, colour)
             ghosts.append(_on_times(ghost, track.time))
@@ -188,15 +198,14 @@ def simulated(
     return track, run.post[0], ""
 
 
-def _run(simulator: Simulator, row: Impacts, duration: float) -> Rollout:
-    strikes = row.strikes
+def _run(simulator: Simulator, strikes: Strikes, duration: float) -> Rollout:
     relative = strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2]
     speed = max(float(np.linalg.norm(relative)), 1e-3)
     initial = simulator.before_contact(strikes, BEFORE * speed)
     return simulator.rollout(initial, BEFORE + duration, frames=FRAMES)
 
 
-def _track(name: str, run: Rollout, place: _Place, colour: str) -> Track:
+def _track(name: str, run: Rollout, place: StrikePlace, colour: str) -> Track:
     target, target_turn = place.set_in(run.target_pose[0], 0)
     striker, striker_turn = place.set_in(run.striker_pose[0], 1)
     return Track(
@@ -215,9 +224,8 @@ def _on_times(track: Track, time: Array) -> Ghost:
     return Ghost(track.position[rows], track.quaternion[rows])
 
 
-def impulse_arrow(name: str, scene: StrikeScene, row: Impacts, post: Array, height: float) -> list[Arrow]:
+def impulse_arrow(name: str, scene: StrikeScene, strikes: Strikes, post: Array, height: float) -> list[Arrow]:
     """The impulse that changed the target's velocity, at the place of contact."""
-    strikes = row.strikes
     impulse = scene.mass * (post[:2] - strikes.target_velocity[0, :2])
     size = float(np.linalg.norm(impulse))
     if not np.isfinite(size) or size <= 0:

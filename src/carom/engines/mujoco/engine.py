@@ -191,6 +191,14 @@ class MujocoRun:
             np.array(impulses).reshape(-1, 3),
         )
 
+    def model_and_data(self, row: int) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """A row as MuJoCo knows it, for whoever steps it alone; nothing that is done to these changes the run."""
+        self._check()
+        model = self._batch.batch.get_model(row)
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = self._qpos[row], self._qvel[row]
+        return model, data
+
     def _check(self) -> None:
         if len(self):
             self._batch.check(self._use)
