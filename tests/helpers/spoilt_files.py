@@ -15,8 +15,10 @@ LONGEST = 5.0  #: [s] of processor time that a reader may take
 MOST = 1_000_000  #: [kB] that the process may grow by
 
 
-def spoilt(file: Path, attempt: Callable[[], object], *, count: int, seed: int = 0) -> tuple[int, int]:
-    """How many of `2 * count` spoilt copies were refused, and how many were read: cut off, and with bytes changed.
+def spoilt(
+    file: Path, attempt: Callable[[], object], *, count: int, damaged: int | None = None, seed: int = 0
+) -> tuple[int, int]:
+    """How many spoilt copies were refused, and how many were read: `count` cut off, and as many with bytes changed.
 
     Whatever is no `CaromError`, or one that does not name the file in one line, or that takes long, raises.
     """
@@ -25,7 +27,7 @@ def spoilt(file: Path, attempt: Callable[[], object], *, count: int, seed: int =
     refused = accepted = 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        for number in range(2 * count):
+        for number in range(count + (count if damaged is None else damaged)):
             if number < count:
                 bad = content[: int(rng.integers(len(content)))]
             else:

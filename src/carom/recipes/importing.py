@@ -170,8 +170,7 @@ def _cut(joined: Sequence[Imported], cutting: Event | bool) -> tuple[list[Trajec
         counts = ", ".join(f"{count} x {reason}" for reason, count in made.others.items())
         event = PLURAL[made.pieces[0].event if made.pieces else kind or "event"]
         words.append(
-            f"{take.name}: cut into {len(made.pieces)} {event}"
-            + (f"; motions left out: {counts}" if counts else "")
+            f"{take.name}: cut into {len(made.pieces)} {event}" + (f"; motions left out: {counts}" if counts else "")
         )
     if not found:
         raise RecordingError(

@@ -14,7 +14,7 @@ from carom.core.rotations import from_scipy
 from carom.recordings.formats.clean import lost_points, ordered, rate_of, track
 from carom.recordings.formats.stated import compare_counts, compare_rates, stamps
 from carom.recordings.formats.take import Markers, NoPosesError, ReadOptions, Take, Track
-from carom.recordings.formats.text_rows import LENGTHS, Rows, numbers, read_rows, text_of, unique
+from carom.recordings.formats.text_rows import LENGTHS, Rows, numbers, read_rows, separator_of, text_of, unique
 from carom.state import Array
 
 NAME = "OptiTrack Motive CSV"
@@ -45,12 +45,12 @@ def recognise(path: Path, head: bytes) -> float:
         return 0.0
     if text.lstrip().lstrip('"').startswith("Format Version"):
         return 1.0
-    return 0.9 if re.search(r"^,Type,.*\n(.*\n){0,4}Frame,Time", text[:20000].replace("\r", "")) else 0.0
+    return 0.9 if re.search(r"^([,;])Type\1.*\n(.*\n){0,4}Frame[,;]Time", text[:20000].replace("\r", "")) else 0.0
 
 
 def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     """The take in a Motive export."""
-    rows = read_rows(path, ",")
+    rows = read_rows(path, separator_of(path, r'^"?FrameSEP"?Time'))
     stated = _stated(rows)
     top = next((i for i, cells in enumerate(rows.cells[:12]) if cells[0].lower() == "frame" and len(cells) > 1), None)
     if top is None:

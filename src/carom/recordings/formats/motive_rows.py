@@ -41,9 +41,9 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     mirrored = any(cells[0].lower() == "lefthanded" for cells in rows.cells[:200])
     frames = [i for i, cells in enumerate(rows.cells) if cells[0].lower() == "frame"]
     names = _names(rows, frames[0] if frames else len(rows.cells))
-    if frames and frames[-1] == len(rows.cells) - 1 and not rows.ended and not _whole(rows.cells[frames[-1]]):
-        frames.pop()
-        told.append("the file ends within a row: that row is left out")
+    if len(frames) > 1 and frames[-1] == len(rows.cells) - 1 and not rows.ended:
+        frames.pop()  # its last cell is a name, of which a half looks like a whole one
+        told.append("the last row has no line end, and may be cut off: it is left out")
     if not frames:
         raise rows.fault("no row that begins with 'frame'; expected samples", code="empty")
     time = np.full(len(frames), np.nan)

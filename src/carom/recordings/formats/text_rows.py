@@ -52,6 +52,13 @@ def text_of(head: bytes) -> str | None:
     return head.decode("utf-8-sig", errors="replace")
 
 
+def separator_of(path: Path, sign: str) -> str:
+    """What separates cells: semicolons or tabs where `sign`, a regular expression of a row with `SEP`, has them."""
+    with path.open("rb") as file:
+        text = text_of(file.read(1 << 16)) or ""
+    return next((mark for mark in ";\t" if re.search(sign.replace("SEP", mark), text, flags=re.I | re.M)), ",")
+
+
 def read_text(path: Path) -> str:
     """The whole text of a file: UTF-8 or UTF-16, else Latin-1 (names only may suffer)."""
     try:
@@ -161,8 +168,11 @@ def _cut(rows: Rows, first: int, last: int, width: int) -> bool:
     usual = min((len(row) for row in before), default=width)
     if len(cells) < min(usual, width) or not is_number(cells[-1]):
         return True
-    same = [_decimals(row[len(cells) - 1]) for row in before if len(row) >= len(cells) and row[len(cells) - 1]]
-    return bool(same) and bool(cells[-1]) and _decimals(cells[-1]) < min(same)
+    same = {_decimals(row[len(cells) - 1]) for row in before if len(row) >= len(cells) and row[len(cells) - 1]}
+    if not same:
+        return False
+    # where decimals vary, half of a number looks like a whole one
+    return not cells[-1] or len(same) > 1 or same == {0} or _decimals(cells[-1]) < min(same)
 
 
 def _decimals(cell: str) -> int:

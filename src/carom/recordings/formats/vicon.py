@@ -13,7 +13,17 @@ from carom.core.errors import short
 from carom.core.rotations import from_scipy
 from carom.recordings.formats.clean import lost_points, ordered, rate_of, track
 from carom.recordings.formats.take import Markers, NoPosesError, ReadOptions, Take, Track
-from carom.recordings.formats.text_rows import LENGTHS, Rows, is_number, number, numbers, read_rows, text_of, unique
+from carom.recordings.formats.text_rows import (
+    LENGTHS,
+    Rows,
+    is_number,
+    number,
+    numbers,
+    read_rows,
+    separator_of,
+    text_of,
+    unique,
+)
 from carom.state import Array
 
 NAME = "Vicon CSV (Tracker, Nexus)"
@@ -50,7 +60,7 @@ def recognise(path: Path, head: bytes) -> float:
     text = text_of(head)
     if text is None:
         return 0.0
-    lines = [re.split(r"[,\t]", line) for line in text.splitlines()[:8]]
+    lines = [re.split(r"[,;\t]", line) for line in text.splitlines()[:8]]
     first = lines[0][0].strip().strip('"').lower() if lines else ""
     columns = any([cell.strip().lower() for cell in line[:2]] == ["frame", "sub frame"] for line in lines)
     if first in SECTIONS:
@@ -60,8 +70,7 @@ def recognise(path: Path, head: bytes) -> float:
 
 def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     """The take in a Vicon export."""
-    text = text_of(path.read_bytes()[:4000]) or ""
-    rows = read_rows(path, "\t" if text.count("\t") > text.count(",") else ",")
+    rows = read_rows(path, separator_of(path, r'^"?FrameSEP"?Sub Frame'))
     sections = _sections(rows)
     tracks, points, told, left = list[Track](), list[Markers](), list[str](), list[str]()
     clock = ""

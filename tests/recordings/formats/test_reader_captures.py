@@ -1,0 +1,216 @@
+"""Exports of capture systems: the motion that a file was written from comes back, in whatever way it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import capture_files as files
+import numpy as np
+import pytest
+from capture_files import COUNT, LOST, MARKERS, NAMES, POSITION, RATE, TIME, TURN, WRITERS
+from scipy.spatial.transform import Rotation
+from spoilt_files import spoilt
+
+from carom.core.errors import CaromError
+from carom.recordings.formats.found import read_take, reader_of
+from carom.recordings.formats.take import NoPosesError, ReadOptions, Take, Track
+
+OPTIONS = ReadOptions()
+SEEN = np.setdiff1d(np.arange(COUNT), np.arange(COUNT)[LOST])
+
+
+def take_of(path: Path, options: ReadOptions = OPTIONS) -> Take:
+    (take,) = read_take(path, options)
+    return take
+
+
+def is_the_body(track: Track, turn: Rotation = TURN, *, place: float = 1e-6, angle: float = 1e-5) -> None:
+    assert track.name == "box"
+    np.testing.assert_allclose(track.time, TIME, atol=1e-6)
+    np.testing.assert_allclose(track.position[SEEN], POSITION[SEEN], atol=place)
+    assert np.isnan(track.position[LOST]).all()
+    assert track.quaternion is not None
+    assert np.isnan(track.quaternion[LOST]).all()
+    found = Rotation.from_quat(track.quaternion[SEEN], scalar_first=True)
+    assert (turn[SEEN].inv() * found).magnitude().max() < angle
+    steps = np.einsum("ti,ti->t", track.quaternion[SEEN][1:], track.quaternion[SEEN][:-1])
+    assert (steps > 0).all()
+
+
+def are_the_points(take: Take, place: float = 1e-6) -> None:
+    (cloud,) = take.markers
+    assert cloud.names == NAMES
+    np.testing.assert_allclose(cloud.position[:, 1:], MARKERS[:, 1:], atol=place)
+    np.testing.assert_allclose(cloud.position[SEEN, 0], MARKERS[SEEN, 0], atol=place)
+    assert np.isnan(cloud.position[LOST, 0]).all()
+
+
+MOTIVE: dict[str, dict[str, Any]] = {
+    "1.2": {"version": "1.2"},
+    "1.21, no labels": {"version": "1.21", "labels": False},
+    "1.25 in millimetres": {"version": "1.25", "unit": 0.001},
+    "line feeds": {"end": "\n"},
+    "byte order mark": {"encoding": "utf-8-sig"},
+    "UTF-16": {"encoding": "utf-16"},
+    "semicolons and decimal commas": {"comma": True},
+    **{f"Euler {order}": {"rotation": order} for order in ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")},
+}
+
+
+@pytest.mark.parametrize("how", MOTIVE)
+def test_motive(tmp_path, how):
+    take = take_of(files.motive(tmp_path / "take.csv", **MOTIVE[how]))
+    assert take.format == "OptiTrack Motive CSV"
+    assert take.rate == pytest.approx(RATE)
+    (body,) = take.tracks
+    is_the_body(body, place=2e-6, angle=3e-5)
+    assert [cloud.names for cloud in take.markers] == [("Unlabeled 7",)]
+    np.testing.assert_allclose(take.markers[0].position[:, 0], MARKERS[:, 0], atol=2e-6)
+    assert any("999 frames" in words for words in take.said)
+    assert any("expected places" in words for words in take.left_out)
+    if "Euler" not in how:
+        assert any("sign of the quaternion" in words for words in take.said)
+
+
+def test_motives_rounded_stamps_are_frames_over_the_rate(tmp_path):
+    take = take_of(files.motive(tmp_path / "take.csv", stamps="{:.2f}"))
+    np.testing.assert_allclose(np.diff(take.tracks[0].time), 0.01, atol=1e-9)
+
+
+@pytest.mark.parametrize("handed", ["righthanded", "lefthanded"])
+def test_motive_in_rows(tmp_path, handed):
+    take = take_of(files.motive_rows(tmp_path / "rows.csv", handed=handed))
+    (body,) = take.tracks
+    is_the_body(body, place=2e-6, angle=3e-5)
+    assert take.markers[0].names == ("M17",)
+    assert any("left-handed" in words for words in take.said) == (handed == "lefthanded")
+
+
+@pytest.mark.parametrize("rotation", ["vector", "quaternion"])
+def test_vicon_tracker(tmp_path, rotation):
+    take = take_of(files.tracker(tmp_path / "tracker.csv", rotation=rotation))
+    turn = TURN if rotation == "quaternion" else Rotation.from_rotvec(np.outer(2.9 + 1.5 * TIME, [0.48, 0.6, 0.64]))
+    (body,) = take.tracks
+    is_the_body(body, turn, place=2e-6, angle=3e-5)
+
+
+def test_vicon_nexus_below_devices(tmp_path):
+    take = take_of(files.nexus(tmp_path / "nexus.csv"))
+    are_the_points(take, 1e-5)
+    assert take.rate == pytest.approx(RATE)
+    assert any("Devices" in words for words in take.left_out)
+
+
+def test_vicon_devices_alone_are_refused_by_name(tmp_path):
+    text = files.nexus(tmp_path / "nexus.csv").read_text().split("Trajectories")[0]
+    (tmp_path / "devices.csv").write_text(text)
+    with pytest.raises(NoPosesError, match=r"devices\.csv: no rigid bodies.*Devices"):
+        take_of(tmp_path / "devices.csv")
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_qualisys_points(tmp_path, labelled):
+    take = take_of(files.qualisys_3d(tmp_path / "points.tsv", labelled=labelled))
+    are_the_points(take, 2e-6)
+    assert take.rate == pytest.approx(RATE)
+
+
+def test_qualisys_bodies_have_matrices_by_columns(tmp_path):
+    (body,) = take_of(files.qualisys_6d(tmp_path / "bodies.tsv")).tracks
+    is_the_body(body, place=2e-6, angle=3e-5)
+
+
+@pytest.mark.parametrize("separator", ["\t", ","])
+@pytest.mark.parametrize("blank", [True, False])
+def test_trc(tmp_path, separator, blank):
+    take = take_of(files.trc(tmp_path / "points.trc", separator=separator, blank=blank))
+    are_the_points(take, 2e-6)
+    assert take.markers[0].time[0] == pytest.approx(-0.005)
+    assert any("652" in words for words in take.said)
+
+
+@pytest.mark.parametrize("processor", ["intel", "dec", "mips"])
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("unit", ["mm", "m"])
+def test_c3d(tmp_path, processor, integers, unit):
+    if integers and unit == "m":
+        pytest.skip("16-bit metres in steps of 50 mm are nobody's file")
+    take = take_of(files.c3d(tmp_path / "points.c3d", processor=processor, integers=integers, unit=unit))
+    are_the_points(take, 3e-5 if integers else 2e-6)
+    assert take.rate == pytest.approx(RATE)
+
+
+def test_c3d_as_another_library_writes_it(tmp_path):
+    """ezc3d as a second opinion on what a file of ours holds: it reads what our writer made, as our reader does."""
+    ezc3d = pytest.importorskip("ezc3d", reason="ezc3d is not installed")
+    points = np.array(ezc3d.c3d(str(files.c3d(tmp_path / "points.c3d")))["data"]["points"])
+    np.testing.assert_allclose(points[:3, 1].T / 1000, MARKERS[:, 1], atol=2e-6)
+
+
+PLAIN: dict[str, dict[str, Any]] = {
+    "commas": {},
+    "tabs": {"separator": "\t"},
+    "semicolons and decimal commas": {"separator": ";"},
+    "byte order mark": {"encoding": "utf-8-sig"},
+    "UTF-16": {"encoding": "utf-16"},
+    "carriage returns": {"end": "\r\n"},
+}
+
+
+@pytest.mark.parametrize("how", PLAIN)
+def test_plain_tables(tmp_path, how):
+    (body,) = take_of(files.plain(tmp_path / "table.csv", **PLAIN[how])).tracks
+    is_the_body(body, place=1e-8, angle=1e-7)
+
+
+def test_a_table_without_names_is_read_as_it_is_mapped(tmp_path):
+    file = files.plain(tmp_path / "table.csv", names=False)
+    (body,) = take_of(file, ReadOptions(sources={"box": ("2-8",)}, time="1", quaternion_order="wxyz")).tracks
+    is_the_body(body, place=1e-8, angle=1e-7)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("name", ["wrong.txt", "wrong.c3d", "wrong.bag", "no_suffix"])
+def test_a_format_is_found_by_content(tmp_path, kind, name):
+    own, write = WRITERS[kind]
+    right = write(tmp_path / own)
+    wrong = tmp_path / name
+    wrong.write_bytes(right.read_bytes())
+    assert reader_of(wrong) is reader_of(right)
+    assert reader_of(right).__name__.endswith(kind.split()[0])
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_reader_survives_files_cut_off_and_damaged(tmp_path, kind):
+    name, write = WRITERS[kind]
+    file = write(tmp_path / name)
+    refused, accepted = spoilt(file, lambda: read_take(file, OPTIONS), count=200, damaged=40, seed=len(kind))
+    assert refused + accepted == 240
+    assert refused
+    assert accepted
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_what_a_cut_file_still_has_is_right(tmp_path, kind):
+    """Rows before the cut are those of the whole file: no half of a number is read."""
+    name, write = WRITERS[kind]
+    file = write(tmp_path / name)
+    whole = take_of(file)
+    content = file.read_bytes()
+    compared = 0
+    for place in np.random.default_rng(4).integers(len(content) // 2, len(content), size=25):
+        file.write_bytes(content[: int(place)])
+        try:
+            part = take_of(file)
+        except CaromError:
+            continue
+        for one, other in zip(part.tracks, whole.tracks, strict=True):
+            count = len(one.time)
+            np.testing.assert_allclose(one.position, other.position[:count], atol=1e-9)
+            compared += 1
+        for one, other in zip(part.markers, whole.markers, strict=True):
+            count = len(one.time)
+            np.testing.assert_allclose(one.position, other.position[:count], atol=1e-9)
+            compared += 1
+    assert compared
