@@ -14,7 +14,7 @@ from carom.core.errors import CaromError
 from carom.identify.tosses.predict import MotionModel
 from carom.identify.tosses.recorded import Motions, motions_of
 from carom.identify.tosses.result import identify_motions, with_found_sides
-from carom.learn.graph import GraphModel, Recipe, corrected, fine_tuned, load_graph, train_graph
+from carom.learn.graph import GraphModel, Recipe, Stage, corrected, fine_tuned, load_graph, train_graph
 from carom.recordings import Recordings, read, write
 from carom.scale import Calibration, augment, cubes, scale, shapes, toss, varied
 from carom.scale.around import recorded
@@ -27,7 +27,9 @@ TRAJECTORIES = 3000
 VARIED = 2.5  #: factor by which parameters of contacts differ where one model is to serve them all
 OF_CONTACT = ("friction", "stiffness", "damping", "gravity")  #: what scenes of several bodies are told
 SCENES_SECONDS = 0.8  #: of their trajectories
-LONGER = 2.0  #: times the usual updates, for the network that serves all scenes
+SCENES = {"toss": 1000, "cubes": 1000, "shapes": 2000}  #: trajectories
+#: how the network that serves all scenes is trained: an update through many frames costs little more with more windows
+WIDE = Recipe(stages=(Stage(1, 512, 1000), Stage(8, 256, 600), Stage(20, 144, 500)), judged_every=350)
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,6 @@ def of_scenes(o: Options, draw: int) -> GraphModel:
     told = varied(found.calibration(*OF_CONTACT), VARIED, timestep(found.period))
     for name, source in sources.items():
         made = folder / f"scenes-{name}"
-        scale(source, told, made, count=TRAJECTORIES // 3, seed=o.seed, threads=o.threads, progress=o.progress)
-    recipe = Recipe.of(round(LONGER * Recipe().updates))
+        scale(source, told, made, count=SCENES[name], seed=o.seed, threads=o.threads, progress=o.progress)
     data = [folder / f"scenes-{name}" for name in sources]
-    return _made(folder / "scenes", {"seed": o.seed, "recipe": recipe}, data, o)
+    return _made(folder / "scenes", {"seed": o.seed, "recipe": WIDE}, data, o)

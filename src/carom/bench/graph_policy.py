@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from carom.bench.benchmark import Options
-from carom.bench.graph_models import SCENES_SECONDS, TRAJECTORIES, Calibrated, calibrated, of_scenes
+from carom.bench.graph_models import SCENES, SCENES_SECONDS, Calibrated, calibrated, of_scenes
 from carom.bench.graph_plans import in_mujoco, tasks_of, two_cubes
 from carom.core.work import Rows
 from carom.envs.push import REACHED, observation, push_of
@@ -35,7 +35,7 @@ def policies(o: Options, draw: int) -> Rows:
         start = perf_counter()
         curve = run(found, engine, trained, tested, frames, o.seed + draw)
         rows += _rows(method, curve, perf_counter() - start)
-    learnt = TRAJECTORIES * _frames_of_scenes(found)
+    learnt = sum(SCENES.values()) * _frames_of_scenes(found)
     steps = next(r["value"] for r in rows if r["method"] == "backpropagation" and r["metric"] == STEPS)
     rows.append(_row("backpropagation", f"{STEPS}, and those that the simulator learned from", steps + learnt))
     return rows

@@ -12,7 +12,8 @@ from carom.state import Array
 
 WIDTH = 0.09  #: [m] of the solids, before they are varied
 PRISMS = (5, 7, 8)  #: sides; triangles and hexagons are left to try what was learned on
-HULLS = 10  #: of random points
+UNEVEN = (4, 4, 5, 5, 7, 7, 8, 9)  #: sides of prisms whose corners lie anywhere on a circle
+HULLS = 24  #: of random points
 ROUND = 7  #: sides of the arc of a half cylinder
 _SEED = 20_240  #: of the random hulls: they are the same in every data set
 
@@ -33,8 +34,10 @@ def solids() -> tuple[Body, ...]:
     points["half_cylinder"] = _prism(np.stack([np.cos(half), np.sin(half)], axis=-1))
     square = _polygon(4)
     points["frustum"] = np.concatenate([np.c_[square, np.full(4, -0.7)], np.c_[0.6 * square, np.full(4, 0.7)]])
+    for number, sides in enumerate(UNEVEN):
+        points[f"uneven_{number}"] = _prism(_uneven(sides, rng), half=rng.uniform(0.3, 1.2))
     for number in range(HULLS):
-        found = rng.normal(size=(int(rng.integers(7, 13)), 3))
+        found = rng.normal(size=(int(rng.integers(6, 12)), 3))
         points[f"hull_{number}"] = found / np.linalg.norm(found, axis=-1, keepdims=True)
     box = Body("box", "target", Shape("box", size=(WIDTH,) * 3), DENSITY * WIDTH**3)
     return (box, *(_solid(name, corners) for name, corners in points.items()))
@@ -53,5 +56,12 @@ def _polygon(sides: int) -> Array:
     return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
 
 
-def _prism(outline: Array) -> Array:
-    return np.concatenate([np.c_[outline, np.full(len(outline), z)] for z in (-0.8, 0.8)])
+def _uneven(sides: int, rng: np.random.Generator) -> Array:
+    """Corners on a circle: steps from one to the next differ by up to a factor of three."""
+    step = rng.uniform(0.5, 1.5, sides)
+    angle = 2 * np.pi * np.cumsum(step) / step.sum()
+    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+
+
+def _prism(outline: Array, *, half: float = 0.8) -> Array:
+    return np.concatenate([np.c_[outline, np.full(len(outline), z)] for z in (-half, half)])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from carom.core.rotations import matrices, random_turn
 from carom.learn.graph.dynamics import Moving, World, inertia_in_world
-from carom.learn.graph.network import ImpulseNetwork
+from carom.learn.graph.network import DEEPEST, ImpulseNetwork
 from carom.learn.graph.solids import solids_of
 from carom.learn.graph.turning import turn, turned_by
 from carom.scenes.shapes import Body, Shape
@@ -133,3 +135,40 @@ def test_turns_there_and_back() -> None:
     still = torch.zeros(1, 3, dtype=torch.float64, requires_grad=True)
     turn(still).sum().backward()
     assert torch.isfinite(still.grad).all()
+
+
+def test_the_order_in_which_bodies_are_named_changes_nothing() -> None:
+    here, now = world(0.0, 12), meeting(12, height=0.06)
+    net, crossed = network(), 0
+
+    def swapped(moving: Moving) -> Moving:
+        return Moving(*(getattr(moving, n).flip(1) for n in ("position", "rotation", "velocity", "spin")))
+
+    other = replace(here, solids=solids_of([(OTHER, BOX)] * 12, dtype=torch.float64))
+    then = swapped(now)
+    for _ in range(10):
+        (now, found, impulse), (then, _, _) = net.advance(here, now), net.advance(other, then)
+        crossed += int((impulse.norm(dim=-1)[found.crossed] > 1e-6).sum())
+    assert crossed > 3, "edges have met"
+    assert torch.allclose(swapped(then).velocity, now.velocity, atol=1e-9)
+    assert torch.allclose(swapped(then).position, now.position, atol=1e-10)
+
+
+def test_no_blow_drives_bodies_deep_into_each_other() -> None:
+    """Boxes that slide into each other at three metres a second; an untrained network hardly pushes."""
+    here, rows = world(None, 24, gravity=0.0), 24
+    rng = torch.Generator().manual_seed(2)
+    yaw = torch.zeros(rows, 2, 3, dtype=torch.float64)
+    yaw[..., 2] = 0.4 * (torch.rand(rows, 2, generator=rng) - 0.5)
+    position = torch.zeros_like(yaw)
+    position[:, 1, 0] = 0.12 + 0.02 * torch.rand(rows, generator=rng)
+    velocity = torch.zeros_like(yaw)
+    velocity[:, 0, 0] = 3.0
+    now, net = Moving(position, turn(yaw), velocity, 0 * yaw), network()
+    deep, touched = torch.zeros(0, dtype=torch.float64), 0
+    for _ in range(8):
+        now, found, impulse = net.advance(here, now)
+        deep = torch.cat([deep, -found.gap.detach()])
+        touched += int((impulse.norm(dim=-1) > 1e-6).sum())
+    assert touched > rows
+    assert deep.max() < 1.5 * DEEPEST

@@ -17,6 +17,7 @@ NEAR = 0.01  #: [m] beyond what two bodies approach within a step: nearer ones a
 DEEP = 0.04  #: [m] at most that features lie inside each other
 ALIKE = 2e-3  #: [m] by which edges may overlap further than a face and count beside it
 SLACK = 1e-3  #: [m] by which a corner's foot may lie outside of a face
+LEAN = 1e-3  #: [rad] by which a normal may lie beyond those between two faces: upright boxes meet at its very end
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Candidates:
     gap: torch.Tensor  #: [C] negative: they overlap [m]
     flat_first: torch.Tensor  #: [C] how far a face of the first lies across the normal: 1 flat; 1 for the ground
     flat_second: torch.Tensor  #: [C]
+    crossed: torch.Tensor  #: [C] whether edges cross: which of the two bodies comes first means nothing
 
     def __len__(self) -> int:
         return len(self.second)
@@ -45,7 +47,7 @@ def candidates(
     parts = [] if ground is None else [_over_ground(solids, position, rotation, ground, reach)]
     if position.shape[1] > 1:
         parts += _between(solids, position, rotation, reach)
-    names = ("first", "second", "point", "normal", "gap", "flat_first", "flat_second")
+    names = ("first", "second", "point", "normal", "gap", "flat_first", "flat_second", "crossed")
     return Candidates(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
@@ -67,7 +69,8 @@ def _over_ground(
     normal[:, 2] = 1.0
     flat = _flatness(solids, rotation, second, normal)
     half = torch.stack([0 * apart, 0 * apart, apart / 2], dim=-1)
-    return Candidates(torch.full_like(second, -1), second, point - half, normal, apart, torch.ones_like(flat), flat)
+    ground_first, no = torch.full_like(second, -1), torch.zeros_like(second, dtype=torch.bool)
+    return Candidates(ground_first, second, point - half, normal, apart, torch.ones_like(flat), flat, no)
 
 
 def _between(solids: Solids, position: torch.Tensor, rotation: torch.Tensor, reach: torch.Tensor) -> list[Candidates]:
@@ -131,7 +134,8 @@ def _corners_over_faces(
     apart = ((point - flat.position[first]) * normal).sum(-1) - flat.offsets[first, side]
     flatness = _flatness(flat.solids, _rows(flat), second, normal)
     middle = point - normal * apart[:, None] / 2
-    return Candidates(first, second, middle, normal, apart, torch.ones_like(apart), flatness), separation
+    no = torch.zeros_like(second, dtype=torch.bool)
+    return Candidates(first, second, middle, normal, apart, torch.ones_like(apart), flatness, no), separation
 
 
 def _rows(flat: _Flat) -> torch.Tensor:
@@ -182,6 +186,7 @@ def _edges_across_edges(
         apart,
         _flatness(flat.solids, rotation, first, normal),
         _flatness(flat.solids, rotation, second, normal),
+        torch.ones_like(second, dtype=torch.bool),
     )
 
 
@@ -208,7 +213,8 @@ def _between_faces(normal: torch.Tensor, along: torch.Tensor, left: torch.Tensor
     from_left = (torch.linalg.cross(left.expand_as(normal), normal) * along).sum(-1)
     to_right = (torch.linalg.cross(normal, right.expand_as(normal)) * along).sum(-1)
     outward = ((left + right) * normal).sum(-1) > 0
-    between: torch.Tensor = (from_left * turn >= 0) & (to_right * turn >= 0) & outward
+    beyond = -LEAN * (along * along).sum(-1)
+    between: torch.Tensor = (from_left * turn >= beyond) & (to_right * turn >= beyond) & outward
     return between
 
 

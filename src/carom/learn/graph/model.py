@@ -18,7 +18,7 @@ from carom.learn.graph.dynamics import GraphNetwork
 from carom.learn.graph.face_network import FaceNetwork, FaceSizes
 from carom.learn.graph.network import ImpulseNetwork, Sizes
 
-FORMAT = "carom-graph/3"  #: another number where weights mean something else
+FORMAT = "carom-graph/4"  #: another number where weights mean something else
 HEADER, WEIGHTS = "graph.json", "network.safetensors"
 
 

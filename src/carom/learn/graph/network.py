@@ -16,11 +16,11 @@ from torch import nn
 from carom.learn.graph.candidates import NEAR, Candidates, candidates
 from carom.learn.graph.conditions import CONDITIONS
 from carom.learn.graph.dynamics import Advanced, GraphNetwork, Moving, World, inertia_in_world, mean_spin
+from carom.learn.graph.pairs import Bodies, Pairs, length, split
 from carom.learn.graph.turning import turn
 
 FLAT = 0.03  #: [rad] a face that leans less lies flat: a soft cover, a glued label or a burr decides what rubs
 DEEPEST, EASED = 0.0025, 0.1  #: [m] that bodies may sink in; how much of what is more is undone in a step
-TOUCHING = 0.002  #: [m] nearer candidates share their bodies' masses
 FASTEST = 0.9  #: [m/s] at which a layer pushes bodies apart
 SPEED = 0.3  #: [m/s] that speeds are measured in
 INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
@@ -33,15 +33,6 @@ class Sizes:
     hidden: int = 96
     memory: int = 24
     layers: int = 4
-
-
-@dataclass(frozen=True)
-class Bodies:
-    """Bodies of all rows in one list [M], as the solver needs them."""
-
-    inverse_mass: torch.Tensor  #: [M] [1/kg]
-    inverse_inertia: torch.Tensor  #: [M, 3, 3] world [1/(kg m^2)]
-    position: torch.Tensor  #: [M, 3] [m]
 
 
 @final
@@ -113,7 +104,7 @@ class ImpulseNetwork(GraphNetwork):
         `told` are the candidates' conditions [C, K] and nudges [C, 4].
         """
         conditions, nudge = told
-        pair = _Pairs(found, bodies, velocity, spin, step)
+        pair = Pairs(found, bodies, velocity, spin, step)
         total = torch.zeros_like(found.point)
         memory = found.gap.new_zeros(len(found), self.sizes.memory)
         pooled = velocity.new_zeros(len(velocity), self.sizes.memory)
@@ -123,7 +114,7 @@ class ImpulseNetwork(GraphNetwork):
             inputs = self._inputs(pair, free, total, pair.relative(velocity, spin), conditions, step, count)
             which = found.gap.new_zeros(len(found), self.sizes.layers)
             which[:, layer] = 1.0
-            out = self.net(torch.cat([inputs, memory, pair.first(pooled), pooled[pair.second], which], dim=-1))
+            out = self.net(torch.cat([inputs, memory, *pair.both(pooled), which], dim=-1))
             memory = torch.tanh(out[:, 4:])
             pooled = pair.pool(memory)
             coefficients = out[:, :4] if nudge is None else out[:, :4] + nudge
@@ -134,7 +125,7 @@ class ImpulseNetwork(GraphNetwork):
 
     def _inputs(
         self,
-        pair: _Pairs,
+        pair: Pairs,
         free: torch.Tensor,
         total: torch.Tensor,
         now: torch.Tensor,
@@ -143,10 +134,10 @@ class ImpulseNetwork(GraphNetwork):
         count: torch.Tensor,
     ) -> torch.Tensor:
         found = pair.found
-        along, across = _split(now, found.normal)
-        before, slip_before = _split(free, found.normal)
-        pressed, rubbed = _split(total, found.normal)
-        slip, slipped, rub = _length(across), _length(slip_before), _length(rubbed)
+        along, across = split(now, found.normal)
+        before, slip_before = split(free, found.normal)
+        pressed, rubbed = split(total, found.normal)
+        slip, slipped, rub = length(across), length(slip_before), length(rubbed)
         columns = [
             _bounded(found.gap),
             _bounded(found.gap + step * along),
@@ -159,16 +150,15 @@ class ImpulseNetwork(GraphNetwork):
             torch.asinh(rub / pair.mass_across / (0.2 * SPEED)),
             torch.log(pair.mass_across / pair.mass),
             torch.log(pair.share),
-            _tilt(found.flat_first),
-            _tilt(found.flat_second),
-            torch.log(count[pair.second]),
+            *pair.ordered(_tilt(found.flat_first), _tilt(found.flat_second)),
+            pair.both(torch.log(count.clamp_min(1.0))[:, None])[1][:, 0],
             (found.first < 0).to(found.gap.dtype),
         ]
         return torch.cat([torch.stack(columns, dim=-1), conditions], dim=-1)
 
     def _impulse(
         self,
-        pair: _Pairs,
+        pair: Pairs,
         out: torch.Tensor,
         total: torch.Tensor,
         now: torch.Tensor,
@@ -177,102 +167,23 @@ class ImpulseNetwork(GraphNetwork):
     ) -> torch.Tensor:
         """What a layer adds: it stops part of the approach, pushes apart, and rubs within the friction cone.
 
-        Bodies that lie deeper in each other than `DEEPEST` come apart slowly, whatever the network says.
+        Bodies that lie deeper in each other than `DEEPEST` come apart slowly, and none strikes another so that it lies
+        deeper in it after the step, whatever the network says.
         """
         normal = pair.found.normal
-        along, across = _split(now, normal)
-        pressed, rubbed = _split(total, normal)
+        along, across = split(now, normal)
+        pressed, rubbed = split(total, normal)
         stopped, pushed = 2 * torch.sigmoid(out[:, 0]), FASTEST * torch.tanh(out[:, 1])
         press = torch.relu(pressed + pair.mass * pair.window * (-stopped * along + pushed))
-        sunk = (-DEEPEST - pair.found.gap).clamp_min(0.0)
-        risen = pressed + pair.mass * (EASED * sunk / step - along)
-        press = torch.where(sunk > 0, torch.maximum(press, risen), press)
+        room = DEEPEST + pair.found.gap  # negative: sunk in
+        least = torch.where(room < 0, -EASED * room, -room) / step  # speed that they part with
+        held = (room < 0) | ~pair.grounded
+        press = torch.where(held, torch.maximum(press, pressed + pair.mass * (least - along)), press)
         rub = rubbed - (pair.mass_across * pair.window * torch.sigmoid(out[:, 2]))[:, None] * across
         edge, face = conditions[:, 0], conditions[:, 1]
         limit = (edge + (face - edge) * torch.sigmoid(out[:, 3])) * press
-        rub = rub * (limit / _length(rub).clamp_min(1e-12)).clamp_max(1.0)[:, None]
+        rub = rub * (limit / length(rub).clamp_min(1e-12)).clamp_max(1.0)[:, None]
         return press[:, None] * normal + rub - total
-
-
-class _Pairs:
-    """Candidates with the masses that their impulses meet, and the way from impulses to motion.
-
-    All candidates push at once. So that many of them do not push too much together, each meets only its share of its
-    bodies' masses (mass splitting): however many there are, stopping the approach takes no more than what is there.
-    """
-
-    def __init__(
-        self, found: Candidates, bodies: Bodies, velocity: torch.Tensor, spin: torch.Tensor, step: float
-    ) -> None:
-        self.found, self.bodies = found, bodies
-        self.second, self.grounded = found.second, found.first < 0
-        self.first_index = found.first.clamp_min(0)
-        self.arm_first = self._bodies_only(found.point - bodies.position[self.first_index])
-        self.arm_second = found.point - bodies.position[self.second]
-        ahead = found.gap + step * (self.relative(velocity, spin) * found.normal).sum(-1)
-        least = ahead.minimum(found.gap)
-        self.window = ((NEAR - least) / NEAR).clamp(0, 1)  #: [C] 0: it cannot touch
-        touching = ((TOUCHING - least) / TOUCHING).clamp(0, 1)
-        crowd = self.pool(touching[:, None])[:, 0].clamp_min(1.0)  #: [M] candidates that share a body
-        self.crowd_first, self.crowd_second = crowd[self.first_index], crowd[self.second]
-        easy_first = self._bodies_only(self.crowd_first * bodies.inverse_mass[self.first_index])
-        easy_second = self.crowd_second * bodies.inverse_mass[self.second]
-        along = easy_first + easy_second + self._turning(found.normal)
-        axes = torch.eye(3, dtype=found.gap.dtype, device=found.gap.device)
-        every = 3 * (easy_first + easy_second) + sum(
-            (self._turning(axis.expand_as(found.normal)) for axis in axes), torch.zeros_like(along)
-        )
-        self.mass = 1 / along  #: [C] effective, along the normal [kg]
-        self.mass_across = 2 / (every - along)  #: [C] effective, across it, in the mean [kg]
-        self.share = (easy_first + easy_second) / along  #: [C] of a central blow's
-
-    def _turning(self, direction: torch.Tensor) -> torch.Tensor:
-        """What turning adds to the inverse of the effective mass along directions [C, 3]."""
-        result = torch.zeros_like(direction[:, 0])
-        for arm, body, crowd in (
-            (self.arm_first, self.first_index, self.crowd_first),
-            (self.arm_second, self.second, self.crowd_second),
-        ):
-            lever = torch.linalg.cross(arm, direction)
-            added = crowd * torch.einsum("ci,cij,cj->c", lever, self.bodies.inverse_inertia[body], lever)
-            result = result + (self._bodies_only(added) if body is self.first_index else added)
-        return result
-
-    def _bodies_only(self, values: torch.Tensor) -> torch.Tensor:
-        """Values [C, ...] of the first bodies; zero for the ground, which borrows the index of some body.
-
-        Chosen, not multiplied: what is not finite in a row that went wrong is none of the other rows' business.
-        """
-        ground = self.grounded.reshape(-1, *[1] * (values.ndim - 1))
-        return torch.where(ground, torch.zeros_like(values), values)
-
-    def first(self, values: torch.Tensor) -> torch.Tensor:
-        """Values [M, ...] of the first bodies [C, ...]; zero for the ground."""
-        return self._bodies_only(values[self.first_index])
-
-    def pool(self, values: torch.Tensor) -> torch.Tensor:
-        """Sums [M, W] over the candidates of each body of values [C, W]."""
-        result = values.new_zeros(len(self.bodies.inverse_mass), values.shape[-1])
-        return result.index_add(0, self.second, values).index_add(0, self.first_index, self._bodies_only(values))
-
-    def relative(self, velocity: torch.Tensor, spin: torch.Tensor) -> torch.Tensor:
-        """Velocity [C, 3] of the second body against the first where they touch."""
-        ours = velocity[self.second] + torch.linalg.cross(spin[self.second], self.arm_second)
-        theirs = velocity[self.first_index] + torch.linalg.cross(spin[self.first_index], self.arm_first)
-        moving: torch.Tensor = ours - self._bodies_only(theirs)
-        return moving
-
-    def apply(
-        self, impulse: torch.Tensor, velocity: torch.Tensor, spin: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Velocities and spins [M, 3] after impulses [C, 3] on the second bodies, and their opposites on the first."""
-        back = self._bodies_only(impulse)
-        linear = torch.zeros_like(velocity).index_add(0, self.second, impulse)
-        linear = linear.index_add(0, self.first_index, -back)
-        angular = torch.zeros_like(spin).index_add(0, self.second, torch.linalg.cross(self.arm_second, impulse))
-        angular = angular.index_add(0, self.first_index, -torch.linalg.cross(self.arm_first, back))
-        turned = torch.einsum("mij,mj->mi", self.bodies.inverse_inertia, angular)
-        return velocity + linear * self.bodies.inverse_mass[:, None], spin + turned
 
 
 def _bounded(gap: torch.Tensor) -> torch.Tensor:
@@ -283,14 +194,3 @@ def _bounded(gap: torch.Tensor) -> torch.Tensor:
 def _tilt(flat: torch.Tensor) -> torch.Tensor:
     """How far a face leans, from the cosine of its angle: 0 flat, about 0.2 from `FLAT` on, 2 for a corner ahead."""
     return torch.log1p((1 - flat).clamp_min(0.0) / (FLAT**2 / 2)) / 3
-
-
-def _split(vector: torch.Tensor, normal: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The part along the normal [C], and what is left across it [C, 3]."""
-    along = (vector * normal).sum(-1)
-    return along, vector - along[:, None] * normal
-
-
-def _length(vector: torch.Tensor) -> torch.Tensor:
-    """Lengths [C], with a derivative at zero."""
-    return torch.sqrt((vector * vector).sum(-1) + 1e-12)
