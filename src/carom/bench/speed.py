@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from time import perf_counter
 
 import numpy as np
-import torch
 
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.identification_speed import PATIENCE, identification_speed
@@ -193,10 +192,9 @@ def _shares(hybrid: HybridSimulator, initial: Strikes) -> dict[str, float]:
     student = hybrid.impact.model
     marks = [perf_counter()]
     contact = advanced(initial, time_to_touch(hybrid.scene, initial))
-    frames = contact_frames(hybrid.scene, contact)
+    frames = contact_frames(hybrid.scene, contact, touch=True)
     marks.append(perf_counter())
-    with torch.no_grad():
-        post = student.predict_in(frames).post if isinstance(student, Student) else np.zeros((len(initial), 3))
+    post = student.post_in(frames) if isinstance(student, Student) else np.zeros((len(initial), 3))
     marks.append(perf_counter())
     hybrid.slide(initial.target_pose, post, np.full((len(initial), 2), HORIZON))
     marks.append(perf_counter())

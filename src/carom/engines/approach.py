@@ -25,13 +25,18 @@ def face_pose(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) 
     return pose[:, :2] + offset[:, None] * sideways, yaw
 
 
+def seen_face(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -> tuple[Array, Array]:
+    """`face_pose` in the target's frame."""
+    face, yaw = face_pose(scene, strikes, geometry)
+    target = strikes.target_pose
+    return rotate(face - target[:, :2], -target[:, 2]), yaw - target[:, 2]
+
+
 def touching(scene: StrikeScene, strikes: Strikes, geometry: dict[str, Array]) -> tuple[Array, Array]:
     """Face position [N, 2] and direction [N] of the striker, in the target's frame, moved along the line of approach
     until it just touches: what was recorded says where the striker goes, geometry says where it stops."""
-    face, yaw = face_pose(scene, strikes, geometry)
+    local, direction = seen_face(scene, strikes, geometry)
     target = strikes.target_pose
-    local = rotate(face - target[:, :2], -target[:, 2])
-    direction = yaw - target[:, 2]
     velocity = rotate(strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2], -target[:, 2])
     speed = np.linalg.norm(velocity, axis=-1, keepdims=True)
     towards = velocity / np.maximum(speed, 1e-9)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import torch
 
-from carom.engines.approach import touching
+from carom.engines.approach import seen_face, touching
 from carom.scenes.parameters import Parameter
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes, rotate
@@ -47,12 +47,12 @@ class Frames:
     @property
     def speed(self) -> Array:
         """Approach speed that outcomes are scaled by [N] [m/s]."""
-        return np.asarray(np.maximum(np.linalg.norm(self.velocity, axis=-1), MIN_SPEED))
+        return np.asarray(np.maximum(np.hypot(self.velocity[:, 0], self.velocity[:, 1]), MIN_SPEED))
 
 
-def contact_frames(scene: StrikeScene, strikes: Strikes) -> Frames:
-    """The contact frame of each strike, from what was known before contact."""
-    face, direction = touching(scene, strikes, {})
+def contact_frames(scene: StrikeScene, strikes: Strikes, *, touch: bool = False) -> Frames:
+    """The contact frame of each strike, from what was known before contact; `touch`: they touch as they are."""
+    face, direction = seen_face(scene, strikes, {}) if touch else touching(scene, strikes, {})
     point, outward = scene.outline.nearest(face)
     n = -outward
     t = np.stack([n[:, 1], -n[:, 0]], axis=-1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from carom.core.progress import Steps
 from carom.engines.slide_table import BEND, CLOSE, MOST, SlideTable
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 NEAR = 1e-4  #: [m] that a slide's end may lie off the integrated one
 TURNED = float(np.radians(0.1))  #: [rad] that it may be turned off it
-LOST = 7e-4  #: share of slides that may be further off, a little
+LOST = 1e-3  #: share of slides that may be further off, up to three times as far
 FINE_STEP, FINE_TAIL = 0.25, 0.01  #: of the integrator that tables are made with: twice as fine as usual
-DIRECTIONS = 24  #: of the glide in the body's frame, all around
+DIRECTIONS = 48  #: of the glide in the body's frame, all around
 FAR = 24.0  #: v^2 / (2 mu g k), about the turn of a fast slide [rad], up to which tables go: the rest is integrated
 LEAST = 1e-3  #: of the table's highest speed, that stands for none
 TRIED = 2048  #: slides that a table is tried on
@@ -32,13 +33,18 @@ def make_table(slider: Slider, top: float, *, progress: Steps | None = None) -> 
     top = min(top, float(np.sqrt(2 * grip * slider.gyration * FAR)))
     turns = top**2 / (2 * grip * slider.gyration)
     folds = _folds(slider.points)
-    sizes = max(DIRECTIONS // folds, 8), round(31 + 2.2 * turns), round(13 + 1.3 * turns)
+    sizes = max(DIRECTIONS // folds, 12), 2 * round(15 + turns) + 1, round(13 + 1.3 * turns)
     direction = np.arange(sizes[0]) * 2 * np.pi / folds / sizes[0]
     angle = CLOSE * np.sinh(MOST * np.linspace(-1.0, 1.0, sizes[1]))
     bent = np.linspace(0.0, 1 + BEND, sizes[2])
     pace = top * np.maximum((np.sqrt(1 + 4 * BEND * bent) - 1) / (2 * BEND), LEAST)
-    nodes = np.stack([part.ravel() for part in np.meshgrid(direction, angle, pace, indexing="ij")])
-    found = _scaled_ends(slider, nodes, progress).reshape(*sizes, 4)
+    image = _image(slider.points, sizes[0], folds)
+    half = 0 if image is None else sizes[1] // 2  # of a base that is its own mirror image, one way to turn will do
+    nodes = np.stack([part.ravel() for part in np.meshgrid(direction, angle[half:], pace, indexing="ij")])
+    found = np.empty((*sizes, 4))
+    found[:, half:] = _scaled_ends(slider, nodes, progress).reshape(sizes[0], -1, sizes[2], 4)
+    if image is not None:
+        found[:, :half] = (found * [1.0, -1.0, -1.0, 1.0])[image, : -half - 1 : -1]
     for axis, solved in enumerate((_around(sizes[0]), _between(sizes[1]), _between(sizes[2]))):
         found = np.moveaxis(np.tensordot(solved, found, axes=(1, axis)), 0, axis)
     coefficients = np.ascontiguousarray(found, dtype=np.float32)
@@ -91,7 +97,7 @@ def _reach(table: SlideTable, slider: Slider) -> float:
     rests, _ = table.rests(np.zeros((TRIED, 3)), given, table.grip)
     away = rests.pose - integrated_ends(slider, given)[:, :3]
     off = np.maximum(np.linalg.norm(away[:, :2], axis=1) / NEAR, np.abs(away[:, 2]) / TURNED)
-    far = np.cumsum(off > 1) > np.maximum(LOST * np.arange(1, TRIED + 1), 1)
+    far = np.cumsum(off > 1) > np.maximum(LOST * np.arange(1, TRIED + 1), 2)
     wrong = np.flatnonzero(far | (off > 3))
     return float(pace[max(wrong[0] - 1, 0)]) if len(wrong) else table.top
 
@@ -105,6 +111,15 @@ def _folds(points: Array) -> int:
         if apart.max() < 1e-9:
             return folds
     return 1
+
+
+def _image(points: Array, count: int, folds: int) -> NDArray[np.int64] | None:
+    """Of each direction [N] its mirror image, where the points are their own mirror image in x or in y."""
+    for flip, turned in (([1.0, -1.0], 0), ([-1.0, 1.0], count * folds // 2)):
+        apart = np.linalg.norm((points * flip)[:, None] - points[None], axis=-1).min(axis=1)
+        if apart.max() < 1e-9:
+            return np.asarray((turned - np.arange(count)) % count)
+    return None
 
 
 def _around(count: int) -> Array:

@@ -11,6 +11,7 @@ from carom.engines.contact_frames import contact_frames
 from carom.engines.slider import Slider
 from carom.hybrid.guard import absurd, guard
 from carom.learn.impact.adapted_model import ImpactModel
+from carom.learn.impact.ranges import within_learned
 from carom.learn.impact.student import Perturbed, Student
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
@@ -28,14 +29,18 @@ class LearnedImpact:
     slider: Slider
     lag: float = 0.0  #: [s] by which a target starts later than an instant impact would have it
 
-    def outcome(self, strikes: Strikes) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
-        """Velocities at contact [N, 3], whether they are within what was learned [N], whether they were guarded [N]."""
-        frames = contact_frames(self.scene, strikes)
+    def outcome(self, strikes: Strikes, *, touch: bool = False) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Velocities at contact [N, 3], whether they are within what was learned [N], whether they were guarded [N].
+
+        `touch`: strikers touch their targets as they are, and need not be moved there.
+        """
+        frames = contact_frames(self.scene, strikes, touch=touch)
         if isinstance(self.model, Student | Perturbed):
-            said = self.model.predict_in(frames)
+            said, within = self.model.post_in(frames), within_learned(self.scene, frames)
         else:
-            said = self.model.predict(strikes)
-        known = (said.known > 0) & ~absurd(self.scene, strikes, frames, said.post)
-        post = np.where(known[:, None], said.post, strikes.target_velocity)
+            prediction = self.model.predict(strikes)
+            said, within = prediction.post, prediction.known
+        known = (within > 0) & ~absurd(self.scene, strikes, frames, said)
+        post = np.where(known[:, None], said, strikes.target_velocity)
         checked = guard(self.scene, strikes, frames, post)
         return checked.post, known, checked.corrected & known

@@ -15,6 +15,7 @@ from carom.core.artefacts import Header, read_header, read_payload, versions, wr
 from carom.core.errors import ModelError, unknown_name
 from carom.core.progress import Progress, Steps, silent
 from carom.core.tensors import load_tensors, write_tensors
+from carom.engines.approach import speed_of
 from carom.engines.contact_frames import contact_frames, to_local
 from carom.engines.contract import Simulator
 from carom.engines.mjx.strikes import MjxSimulator
@@ -32,6 +33,7 @@ from carom.learn.impact.base_files import HEADER as MODEL
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.members import Known, plausible_members
 from carom.learn.impact.network import with_weights
+from carom.learn.impact.sample import sample_strikes
 from carom.learn.impact.student import SMALL, Student, new_student_network, teach
 from carom.recordings import Recordings
 from carom.scenes.strike import StrikeScene
@@ -40,7 +42,7 @@ from carom.state import Impacts
 FOLDER = "hybrid"  #: inside the folder of the corrected model
 HEADER, NETWORKS, SLIDES = "hybrid.json", "student.safetensors", "slides.safetensors"
 FORMAT = "carom-hybrid/2"
-FASTER = 1.1  #: than the scene's highest speed, that planning may go
+FASTER = 1.2  #: than what strikes within the scene's ranges set going: planning may go beyond them by a tenth
 ENGINES = ("hybrid", "hybrid-mujoco", "mujoco", "mjx")
 
 
@@ -104,14 +106,15 @@ def make_hybrid(
     told(0, SMALL.steps if steps is None else steps)  # asking its teacher takes a while
     posture = impacts.strikes.posture.mean(axis=0)
     student = teach(impact, posture=posture, seed=seed, steps=steps, progress=told)
-    table = table_of(impact.scene, sliding, progress=partial(progress, "hybrid: make a table of slides"))
+    table = table_of(student, sliding, seed=seed, progress=partial(progress, "hybrid: make a table of slides"))
     return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed), table)
 
 
-def table_of(scene: StrikeScene, sliding: Sliding, *, progress: Steps | None = None) -> SlideTable:
-    """Where targets end that strikes of a scene set going, the fastest included."""
-    struck = 2 * scene.striker_mass / (scene.striker_mass + scene.mass)  # speed over a striker's, by energy at most
-    return make_table(sliding.slider(scene), FASTER * scene.speed[1] * struck, progress=progress)
+def table_of(student: Student, sliding: Sliding, *, seed: int = 0, progress: Steps | None = None) -> SlideTable:
+    """Where targets end that strikes of a scene set going, up to a little beyond the fastest of a thousand."""
+    scene = student.scene
+    post = student.predict(sample_strikes(scene, 1024, np.random.default_rng([seed, 6]))).post
+    return make_table(sliding.slider(scene), FASTER * float(speed_of(scene, post).max()), progress=progress)
 
 
 def learn_motion(

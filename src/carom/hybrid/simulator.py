@@ -115,7 +115,7 @@ class HybridSimulator(StrikeEngine):
         hit = np.flatnonzero(reached < times[:, -1])
         rows = initial[hit]
         contact = advanced(rows, reached[hit])
-        post, known, guarded = self.impact.outcome(contact)
+        post, known, guarded = self.impact.outcome(contact, touch=True)
         post, failed = self._own_contact(contact, post, ~known)
         pose = np.repeat(initial.target_pose[:, None], times.shape[1], axis=1)
         velocity = np.zeros_like(pose)

@@ -56,22 +56,41 @@ class Outline:
         direction from the corner to the point, as a round striker feels it.
         """
         edge, normal, start, end = self.edges
-        rel = points[:, None, :] - self.vertices[None]
-        along = np.clip((rel * edge).sum(-1) / (edge * edge).sum(-1), 0.0, 1.0)
-        foot = self.vertices[None] + along[..., None] * edge
-        distance = np.linalg.norm(points[:, None, :] - foot, axis=-1)
-        # outside a corner two edges tie: the first one counts, the direction comes from the point itself
-        best = np.argmin(distance, axis=1)
-        rows = np.arange(len(points))
-        closest, fraction = foot[rows, best], along[rows, best][:, None]
-        blended = _unit((1 - fraction) * start[best] + fraction * end[best])
+        ahead, square, back, length2, curves = self._for_nearest
+        shifted = np.column_stack([points, np.ones(len(points))])
+        way = shifted @ ahead  # along each edge, times its length
+        along = np.clip(way / length2, 0.0, 1.0)
+        # squared distance to each edge, less that to the origin
+        distance2 = along * (along * length2 - 2 * way)
+        distance2 += shifted @ square
+        # outside a corner two edges tie, and either may count: the direction comes from the point itself
+        best = np.argmin(distance2, axis=1)
+        fraction = along[np.arange(len(points)), best]
+        closest = self.vertices[best] + fraction[:, None] * edge[best]
+        blended = _unit((1 - fraction)[:, None] * start[best] + fraction[:, None] * end[best])
         away = points - closest
-        outside = (rel * normal).sum(-1).max(axis=1) > 1e-9
-        at_end = (fraction[:, 0] <= 1e-12) | (fraction[:, 0] >= 1 - 1e-12)
-        curve = np.where(fraction[:, 0] < 0.5, _differs(start[best], normal[best]), _differs(end[best], normal[best]))
-        corner = outside & at_end & ~curve & (np.linalg.norm(away, axis=-1) > 1e-9)
-        blended[corner] = _unit(away[corner])
+        at_end = (fraction <= 1e-12) | (fraction >= 1 - 1e-12)
+        at_end &= ~np.where(fraction < 0.5, curves[0, best], curves[1, best])  # a corner that is no part of a curve
+        if at_end.any():
+            rows = np.flatnonzero(at_end)
+            outside = (points[rows] @ normal.T - back).max(axis=1) > 1e-9
+            rows = rows[outside & (np.hypot(away[rows, 0], away[rows, 1]) > 1e-9)]
+            blended[rows] = _unit(away[rows])
         return closest, blended
+
+    @cached_property
+    def _for_nearest(self) -> tuple[Array, Array, Array, Array, Array]:
+        """What `nearest` needs of the edges.
+
+        From (x, y, 1) to the way along each edge [3, V] and to the squared distance from its start, less that from the
+        origin [3, V]; its distance from the origin [V]; its squared length [V]; whether its start and end are parts of
+        a curve [2, V].
+        """
+        edge, normal, start, end = self.edges
+        ahead = np.vstack([edge.T, -(self.vertices * edge).sum(-1)])
+        square = np.vstack([-2 * self.vertices.T, (self.vertices**2).sum(-1)])
+        curves = np.stack([_differs(start, normal), _differs(end, normal)])
+        return ahead, square, (self.vertices * normal).sum(-1), (edge * edge).sum(-1), curves
 
     def corners_around(self, points: Array) -> tuple[Array, Array]:
         """Way along the outline from boundary points [N, 2] to the next sharp corner ahead (counter-clockwise) and
@@ -103,7 +122,7 @@ class Outline:
 
 
 def _unit(vectors: Array) -> Array:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
+    return np.asarray(vectors / np.hypot(vectors[..., :1], vectors[..., 1:]))
 
 
 def _differs(a: Array, b: Array) -> Array:

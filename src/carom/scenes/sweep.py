@@ -16,18 +16,23 @@ def round_travel(outline: Outline, centre: Array, towards: Array, radius: float)
     A disc touches where its centre meets the outline grown by its radius: sides moved out, and a circle at each corner.
     """
     start, normal, along, length = _sides(outline)
+    to, behind, corner2 = (
+        radius + (start * normal).sum(-1),
+        (start * along).sum(-1),
+        (start * start).sum(-1) - radius**2,
+    )
     way = np.empty(len(centre))
     for low in range(0, len(centre), CHUNK):
         c, d = centre[low : low + CHUNK], towards[low : low + CHUNK]
         sinking = d @ normal.T
         with np.errstate(divide="ignore", invalid="ignore"):
-            to_side = (radius + (start * normal).sum(-1) - c @ normal.T) / sinking
-            foot = c @ along.T - (start * along).sum(-1) + to_side * (d @ along.T)
+            to_side = (to - c @ normal.T) / sinking
+            foot = c @ along.T + to_side * (d @ along.T) - behind
         on_side = (sinking < 0) & (foot >= 0) & (foot <= length)
         best = np.where(on_side, to_side, np.inf).min(axis=1)
         ahead = d @ start.T - (d * c).sum(-1)[:, None]
-        square = (c * c).sum(-1)[:, None] - 2 * c @ start.T + (start * start).sum(-1) - radius**2
-        inside = ahead**2 - square
+        inside = ahead * ahead + 2 * (c @ start.T)
+        inside -= (c * c).sum(-1)[:, None] + corner2
         to_corner = np.where(inside >= 0, ahead - np.sqrt(np.maximum(inside, 0.0)), np.inf)
         way[low : low + CHUNK] = np.minimum(best, to_corner.min(axis=1))
     return way

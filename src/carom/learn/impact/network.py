@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from carom.core.errors import ModelError
@@ -52,6 +54,38 @@ class ImpactNetwork(nn.Module):
         if self.mirror:
             y = 0.5 * (y + self.get_buffer("output_signs") * self.one_sided(x * self.get_buffer("signs")))
         return y
+
+
+Answers = Callable[[NDArray[np.float32]], NDArray[np.float64]]  #: outcomes [N, 3] of inputs [N, F]
+
+
+def answers_of(network: ImpactNetwork) -> Answers:
+    """What a trained network says, in NumPy: for a single strike torch takes longer to begin than this to end.
+
+    Only for networks of SiLU layers and without a mirror, as students are. Later training does not change it.
+    """
+    linear = [layer for layer in (*network.body, network.head) if isinstance(layer, nn.Linear)]
+    if network.mirror or not all(isinstance(layer, nn.Linear | nn.SiLU) for layer in network.body):
+        raise ModelError("answers_of: expected a network of SiLU layers without a mirror")
+    # the scaling of the inputs goes into the first layer
+    layers = [[layer.weight.detach().double().numpy().T, layer.bias.detach().double().numpy()] for layer in linear]
+    shift, scale = (network.get_buffer(name).double().numpy() for name in ("shift", "scale"))
+    layers[0][0] = layers[0][0] / scale[:, None]
+    layers[0][1] = layers[0][1] - shift @ layers[0][0]
+    *hidden, (out, last) = [(w.astype(np.float32), b.astype(np.float32)) for w, b in layers]
+
+    def answers(x: NDArray[np.float32]) -> NDArray[np.float64]:
+        found = np.empty((len(x), 3))
+        for low in range(0, len(x), CHUNK):
+            y = x[low : low + CHUNK]
+            with np.errstate(over="ignore"):  # of exp: far below zero SiLU is zero
+                for weight, bias in hidden:
+                    y = y @ weight + bias
+                    y /= 1.0 + np.exp(-y)
+            found[low : low + CHUNK] = y @ out + last
+        return found
+
+    return answers
 
 
 def frozen(network: ImpactNetwork) -> ImpactNetwork:

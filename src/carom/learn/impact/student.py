@@ -8,17 +8,19 @@ not trained on, and kept with it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
 from carom.core.progress import Steps
 from carom.engines.contact_frames import SPEED_SCALE, Frames, contact_frames, to_local, to_world
 from carom.learn.impact.adapted_model import Prediction
 from carom.learn.impact.base_model import Preset
-from carom.learn.impact.network import ImpactNetwork
+from carom.learn.impact.network import Answers, ImpactNetwork, answers_of
 from carom.learn.impact.ranges import within_learned
 from carom.learn.impact.sample import sample_strikes
 from carom.learn.impact.training import Examples, fit_network
@@ -57,14 +59,28 @@ class Student:
 
     def predict_in(self, frames: Frames) -> Prediction:
         """Outcomes of strikes whose contact frames are known."""
-        with torch.no_grad():
-            x = student_inputs(self.scene, frames)
-            mean, std = self.local(x)
-        k = self.scene.gyration_radius
-        share = std.double().numpy() * frames.speed[:, None]
-        stds = np.column_stack([share[:, 0], share[:, 0], share[:, 2] / k])
-        post = to_world(self.scene, frames, mean.double().numpy())
-        return Prediction(post, stds, within_learned(self.scene, frames))
+        x = student_inputs(self.scene, frames)
+        post = to_world(self.scene, frames, self._mean(x))
+        return Prediction(post, self._stds(frames, x), within_learned(self.scene, frames))
+
+    def post_in(self, frames: Frames) -> Array:
+        """Velocities after the impact [N, 3] alone."""
+        return to_world(self.scene, frames, self._mean(student_inputs(self.scene, frames)))
+
+    @cached_property
+    def _mean(self) -> Answers:
+        return answers_of(self.network)
+
+    @cached_property
+    def _spread(self) -> Answers | None:
+        return None if self.spread is None else answers_of(self.spread)
+
+    def _stds(self, frames: Frames, x: NDArray[np.float32]) -> Array:
+        """Standard deviations of vx, vy, wz [N, 3]."""
+        if self._spread is None:
+            return np.zeros((len(frames), 3))
+        share = np.exp(self._spread(x)) * frames.speed[:, None]
+        return np.column_stack([share[:, 0], share[:, 0], share[:, 2] / self.scene.gyration_radius])
 
     def local(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Mean and standard deviation [N, 3] of (t, n, k*spin) over the approach speed, for inputs [N, F]."""
@@ -96,8 +112,12 @@ class Perturbed:
         post = said.post + np.column_stack([linear, self.shift[2] * said.post_std[:, 2]])
         return Prediction(post, said.post_std, said.known)
 
+    def post_in(self, frames: Frames) -> Array:
+        """Velocities after the impact [N, 3] alone."""
+        return self.predict_in(frames).post
 
-def student_inputs(scene: StrikeScene, frames: Frames) -> torch.Tensor:
+
+def student_inputs(scene: StrikeScene, frames: Frames) -> NDArray[np.float32]:
     """What the student sees of strikes [N, F]: contact point, normal, heading, speed, angle of a flat face."""
     heading = np.arctan2(frames.velocity[:, 0], frames.velocity[:, 1])
     columns = [
@@ -107,7 +127,7 @@ def student_inputs(scene: StrikeScene, frames: Frames) -> torch.Tensor:
         np.log(frames.speed / SPEED_SCALE)[:, None],
     ]
     columns += [frames.angle[:, None]] if scene.striker.flat else []
-    return torch.as_tensor(np.concatenate(columns, axis=-1)).float()
+    return np.concatenate(columns, axis=-1).astype(np.float32)
 
 
 def input_count(scene: StrikeScene) -> int:
@@ -137,7 +157,7 @@ def teach(
     frames = contact_frames(scene, strikes)
     if not np.isfinite(said.post).all():
         raise CaromError(f"scene '{scene.name}': the impact model gives no finite outcome within its own ranges")
-    x = student_inputs(scene, frames)
+    x = torch.as_tensor(student_inputs(scene, frames))
     y = torch.as_tensor(to_local(scene, frames, said.post)).float()
     network, difference = _learn(scene, x, y, seed, steps, progress)
     size = torch.linalg.vector_norm(y[:HELD_OUT], dim=-1).clamp_min(1e-6)
