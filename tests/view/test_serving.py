@@ -21,6 +21,7 @@ from carom.view.shown import RECORDED
 viser = pytest.importorskip("viser", reason="needs the extra 'view'")
 
 from carom.view import serving  # noqa: E402
+from carom.view.page import main_page  # noqa: E402
 from carom.view.player import Player  # noqa: E402
 
 
@@ -107,23 +108,28 @@ def test_viser_cannot_be_asked_to_share_the_scene(running: tuple[Player, Place])
     player, _ = running
     from viser import _messages
 
-    assert _messages.ShareUrlRequest not in player.server._websock_server._incoming_handlers
+    assert _messages.ShareUrlRequest not in player.drawing.server._websock_server._incoming_handlers
 
 
 def test_the_scene_holds_the_poses_arrows_and_ghosts_of_the_time(running: tuple[Player, Place]) -> None:
     player, place = running
     player.playing = False
     player.open(0)
-    player.move(0.5)
-    bodies = player.drawn.bodies
-    assert np.allclose(bodies[RECORDED, "cube"].position, [0.5, 0, 0])
-    assert np.allclose(bodies["engine", "cube"].position, [1.0, 0, 0])
-    assert np.allclose(bodies["engine", "cube"].wxyz, about_z(0.25), atol=1e-4)
-    assert np.allclose(player.drawn.ghosts["engine", 0, "cube"].position, [1.0, 0.1, 0])
-    assert player.drawn.arrows[0].visible
-    player.move(0.9)
-    assert not player.drawn.arrows[0].visible
-    assert json.loads(asked(place, "/now")[1])["share"] == pytest.approx(0.9)
+    player.obey({"share": "0.5"})
+    player.move()
+    drawing = player.drawing
+    assert np.allclose(drawing.bodies[RECORDED, "cube"].position, [0.5, 0, 0])
+    assert np.allclose(drawing.bodies["engine", "cube"].position, [1.0, 0, 0])
+    assert np.allclose(drawing.bodies["engine", "cube"].wxyz, about_z(0.25), atol=1e-4)
+    assert np.allclose(drawing.ghosts["engine", 0, "cube"].position, [1.0, 0.1, 0])
+    assert drawing.arrows[0].visible
+    told = json.loads(asked(place, "/now")[1])
+    assert told["share"] == pytest.approx(0.5)
+    assert told["told"] == "1 N s"
+    assert told["tracks"][1]["told"] == "500.0 mm off"
+    player.obey({"share": "0.9"})
+    player.move()
+    assert not drawing.arrows[0].visible
     assert b"Errors of cube" in asked(place, "/figures")[1]
 
 
@@ -131,29 +137,54 @@ def test_a_track_is_hidden_with_its_ghosts_and_arrows(running: tuple[Player, Pla
     player, _ = running
     player.playing = False
     player.open(0)
-    player.boxes["engine"].value = False
-    player.move(0.5)
-    assert not player.drawn.bodies["engine", "cube"].visible
-    assert not player.drawn.ghosts["engine", 0, "cube"].visible
-    assert not player.drawn.arrows[0].visible
-    assert player.drawn.bodies[RECORDED, "cube"].visible
+    player.obey({"track": "1", "on": "0", "share": "0.5"})
+    player.move()
+    drawing = player.drawing
+    assert not drawing.bodies["engine", "cube"].visible
+    assert not drawing.ghosts["engine", 0, "cube"].visible
+    assert not drawing.arrows[0].visible
+    assert drawing.bodies[RECORDED, "cube"].visible
+    player.obey({"track": "1", "on": "1", "ghosts": "0", "arrows": "0"})
+    player.move()
+    assert drawing.bodies["engine", "cube"].visible
+    assert not drawing.ghosts["engine", 0, "cube"].visible
+    assert not drawing.arrows[0].visible
+    player.obey({"ghosts": "1", "arrows": "1"})
 
 
-def test_it_plays_at_its_speed_seeks_and_changes_takes(running: tuple[Player, Place]) -> None:
+def test_it_plays_at_its_speed_seeks_rests_at_the_end_and_begins_again(running: tuple[Player, Place]) -> None:
     player, _ = running
-    player.playing = False
     player.open(0)
-    player.slider.value = 0.75
+    player.obey({"share": "0.75", "speed": "1/2", "play": "1"})
+    player.go_on(0.1)
+    assert player.now == pytest.approx(0.8)
+    player.go_on(1.0)
+    assert player.now == 1.0
+    player.go_on(0.3)
+    assert player.now == 1.0
+    player.go_on(0.4)
+    assert player.now == 0.0
+    player.obey({"play": "0"})
+
+
+def test_the_page_chooses_what_is_shown(running: tuple[Player, Place]) -> None:
+    player, place = running
+    ours = {"X-Carom": "view"}
+    assert asked(place, "/set?take=1&share=0.5&play=0")[0] == 403  # an image of another site cannot say who asks
+    assert asked(place, "/set?take=1&share=0.5&play=0", **ours)[0] == 200
     player.tick()
-    assert np.allclose(player.drawn.bodies[RECORDED, "cube"].position, [0.75, 0, 0], atol=1e-3)
-    player.toggle()
-    player.speed.value, player._last = "1/2", player._last - 0.1
+    assert np.allclose(player.drawing.bodies[RECORDED, "cube"].position, [1.0, 0, 0])
+    for nonsense in ("take=7", "take=x", "share=nan", "speed=99", "track=9&on=1", "track=0", "%ff=%00"):
+        asked(place, f"/set?{nonsense}", **ours)
     player.tick()
-    assert player.now == pytest.approx(0.8, abs=0.03)
-    player.toggle()
-    player.choice.value = "take 1"
+    assert json.loads(asked(place, "/now")[1])["shown"] == 1
+    assert 0 <= player.now <= 1
+    asked(place, "/set?take=0", **ours)
     player.tick()
-    player.move(0.5)
-    assert np.allclose(player.drawn.bodies[RECORDED, "cube"].position, [1.0, 0, 0])
-    player.choice.value = "take 0"
-    player.tick()
+    assert json.loads(asked(place, "/now")[1])["shown"] == 0
+
+
+def test_names_are_text_and_nothing_else() -> None:
+    pages = main_page(Show("<script>a</script>", ("<b>one</b>", "{x}"), made))
+    assert "<script>a" not in pages
+    assert "<b>one" not in pages

@@ -9,10 +9,14 @@ from carom.report.page import render
 from carom.view.figures import sections_of
 from carom.view.shown import Show, Take
 
+SPEEDS = ("1/20", "1/10", "1/4", "1/2", "1", "2")
+SPEED_AT_FIRST = "1/4"  #: impacts are over in an instant
+
 
 def main_page(show: Show) -> str:
     """The page that a browser opens."""
-    return str(_template().render(title=show.title, words=show.words))
+    options = {"names": show.names, "speeds": SPEEDS, "speed": SPEED_AT_FIRST}
+    return str(_template().render(title=show.title, words=show.words, **options))
 
 
 def figures_page(take: Take) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import parse_qsl
 
 from carom.core.errors import CaromError
 
@@ -31,6 +32,8 @@ POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; frame-src 'self'; base-uri 'none'; "
     "connect-src 'self' ws://127.0.0.1:* ws://localhost:* data: blob:; form-action 'none'; object-src 'none'"
 )
+#: of viser's page: its own panel; ours has the controls
+HIDDEN = ".mantine-Paper-root, img[src*=logo] { display: none !important }"
 #: with these endings files need a type that a browser insists on
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".hdr": "application/octet-stream"}
 
@@ -41,6 +44,7 @@ class Pages:
 
     texts: dict[str, str] = field(default_factory=dict)  #: HTML by path
     now: Callable[[], Mapping[str, Any]] = dict  #: what the page asks for a few times a second
+    set: Callable[[Mapping[str, str]], None] = field(default=lambda _: None)  #: what a person has chosen on the page
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,11 @@ class Guard:
         if (request.headers.get("Upgrade") or "").lower() == "websocket":
             return None
         path = request.path.partition("?")[0]
+        if path == "/set":
+            if request.headers.get_all("X-Carom") != ["view"]:  # no other page can send this without being asked
+                return _response(http.HTTPStatus.FORBIDDEN, "text/plain", b"this server answers its own page only")
+            self.pages.set(dict(parse_qsl(request.path.partition("?")[2])[:8]))
+            return _response(http.HTTPStatus.OK, "text/plain", b"")
         if path == "/now":
             return _response(http.HTTPStatus.OK, "application/json", json.dumps(self.pages.now()).encode())
         if path in self.pages.texts:
@@ -106,7 +115,8 @@ def client_files(root: Path) -> dict[str, tuple[str, bytes]]:
         raise CaromError(
             "viser is installed without its page; reinstall it: pip install --force-reinstall 'carom[view]'"
         )
-    found[SCENE] = ("text/html", without_counters(found[index][1].decode()).encode())
+    page = without_counters(found[index][1].decode()).replace("</head>", f"<style>{HIDDEN}</style></head>")
+    found[SCENE] = ("text/html", page.encode())
     found[index] = found[SCENE]
     return found
 

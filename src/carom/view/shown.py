@@ -58,6 +58,7 @@ class Arrow:
     vector: Array  #: [3] in `unit`, world
     words: str  #: what it is, with its size and unit
     unit: str = "N s"
+    ends: bool = False  #: whether it ends at its point, as a blow does; else it begins there
 
 
 @dataclass(frozen=True)

@@ -234,4 +234,4 @@ def impulse_arrow(name: str, scene: StrikeScene, strikes: Strikes, post: Array, 
     point = pose[:2] + rotate(contact_frames(scene, strikes).point[0], pose[2])
     words = f"{name}: {size:.3g} N s at the contact"
     at = np.array([*point, height])
-    return [Arrow(name, 0.0, ARROW_STAYS, at, np.array([*impulse, 0.0]), words)]
+    return [Arrow(name, 0.0, ARROW_STAYS, at, np.array([*impulse, 0.0]), words, ends=True)]
