@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, unknown_name
-from carom.core.rotations import unwrapped_yaw
+from carom.core.rotations import about_z, multiply, unwrapped_yaw
 from carom.engines.mujoco.engine import MujocoEngine
 from carom.engines.pushing import DELAY, PushSimulator
 from carom.identify.problem import Held, Problem
 from carom.identify.pushes.windows import Windows
 from carom.scenes.parameters import PARAMETERS, Parameter
 from carom.scenes.pushing import PushScene
-from carom.state import Array, Motion, wrap_angle
+from carom.state import Array, Motion, SceneState, wrap_angle
 
 #: [m] off the recorded place at which an instant of block and tool counts half: beyond, another story is told
 SATURATES = (0.03, 0.01)
+KEPT = 0.9  #: of the windows say how large offsets are
 LARGE = 10.0  #: typical offsets at which it counts half once it is known what a fit leaves over
-TOOL = 20.0  #: weight of the tool's offsets before it is known what a fit leaves over: joints are measured better
+FLOOR = (2e-4, 5e-5)  #: [m] that block and tool are surely not known better
 FAILED = 0.1  #: [m] off, of a replay that the engine gave up
 USUAL = (
     "ground_friction",
@@ -45,6 +46,7 @@ class PushProblem(Problem):
     lever: float  #: by which the block's turn counts [m]: its corners' mean distance from its middle
     weight: Array  #: [6] of one instant's numbers
     half: tuple[float, float] = SATURATES  #: [m]
+    whiten: Array | None = None  #: [W, R', R'] takes out of a window's numbers what its uncertain start may do
 
     @classmethod
     def of(
@@ -60,8 +62,18 @@ class PushProblem(Problem):
             windows=windows,
             simulator=simulator,
             lever=lever,
-            weight=np.repeat([1.0, TOOL], 3),
+            weight=np.ones(DIMENSIONS),
         )
+
+    def some(self, count: int, seed: int) -> PushProblem:
+        """The same problem with at most so many of its windows, of as many recordings as there are."""
+        w = self.windows
+        if len(w) <= count:
+            return self
+        order = np.random.default_rng([seed, 5]).permutation(len(w))
+        first = [int(order[np.flatnonzero(w.recording[order] == n)[0]]) for n in np.unique(w.recording[order])]
+        rng_order = [*np.random.default_rng([seed, 6]).permutation(first), *(i for i in order if i not in first)]
+        return replace(self, windows=w.some(np.sort(rng_order[:count])), whiten=None)
 
     def simulate(self, unit: Array) -> Motion:
         """Every window with every point [C, A]: C times W replays in one batch, windows fastest."""
@@ -116,6 +128,8 @@ class PushProblem(Problem):
         for part, half in zip((BLOCK, HAND), self.half, strict=True):
             off[..., part] /= 1 + np.linalg.norm(off[..., part], axis=-1, keepdims=True) / half
         off = (off * self.weight).reshape(len(off), len(w), -1)
+        if self.whiten is not None:
+            off = np.einsum("wij,cwj->cwi", self.whiten, off)
         most = int(np.bincount(w.recording).max())
         out = np.zeros((len(off), len(w.names), most, off.shape[-1]))
         seen = np.zeros(len(w.names), dtype=np.int64)
@@ -125,20 +139,75 @@ class PushProblem(Problem):
         return out.reshape(len(off), len(w.names), -1)
 
     def losses(self, unit: Array) -> Array:
-        """Mean square of what `residuals` gives [C]."""
-        found = self.residuals(unit)
-        return np.asarray((found**2).sum(axis=(-1, -2)) / np.isfinite(self.windows.block[:, 1:]).sum())
+        """What a search minimises [C]: logarithms of the block's mean square and of the tool's, added.
 
-    def weighed(self, unit: Array, floor: tuple[float, float]) -> PushProblem:
-        """The same problem with block and tool each counted in units of what a point [A] leaves over.
-
-        The least are what is surely not known better: `floor` [m], of the block and of the tool.
+        So neither drowns the other, whatever their sizes are (the likelihood of two unknown variances).
         """
-        off = self.offsets(self.simulate(unit[None]))[0]
-        block, tool = (float(np.sqrt(np.nanmedian(np.square(off[..., k]).sum(axis=-1)) / 3)) for k in (BLOCK, HAND))
-        scales = (max(block, floor[0]), max(tool, floor[1]))
+        off = self.offsets(self.simulate(np.atleast_2d(unit)))
+        parts: list[Array] = []
+        for part, half in zip((BLOCK, HAND), SATURATES, strict=True):
+            size = np.linalg.norm(off[..., part], axis=-1)
+            size = size / (1 + size / half)
+            seen = np.isfinite(size)
+            mean = np.where(seen, size**2, 0.0).sum(axis=(1, 2)) / seen.sum(axis=(1, 2))
+            parts.append(np.log(mean + FLOOR[len(parts)] ** 2))
+        return np.asarray(parts[0] + parts[1])
+
+    def weighed(self, unit: Array) -> PushProblem:
+        """The same problem with its numbers in units of what a point [A] leaves over, and alike independent.
+
+        Block and tool each get a weight, but not beyond what is surely not known better (`FLOOR`). A block's start is
+        read with an error that a push makes larger: what such errors would do is taken out (generalised least squares).
+        """
+        plain = replace(self, half=SATURATES, whiten=None, weight=np.ones(DIMENSIONS))
+        off = plain.offsets(plain.simulate(unit[None]))[0]
+        moved = np.stack([plain._started(unit, k) for k in range(6)], axis=-1)  # [W, I, 6, 6]
+        left = off - _made_by_starts(off, moved)
+        scales = [max(_size(left[..., k]), floor) for k, floor in zip((BLOCK, HAND), FLOOR, strict=True)]
         half = (min(LARGE * scales[0], SATURATES[0]), min(LARGE * scales[1], SATURATES[1]))
-        return replace(self, weight=1.0 / np.repeat(scales, 3), half=half)
+        weight = 1.0 / np.repeat(scales, 3)
+        change = np.nan_to_num(moved * weight[:, None]).reshape(len(off), -1, 6)
+        spread = np.eye(change.shape[1]) + change @ np.swapaxes(change, 1, 2)
+        whiten = np.linalg.inv(np.linalg.cholesky(spread))
+        return replace(self, weight=weight, half=half, whiten=whiten)
+
+    def _started(self, unit: Array, k: int) -> Array:
+        """What a standard error more of the start's number k (x, y, yaw, their rates) does to offsets [W, I, 6] [m]."""
+        w = self.windows
+        if not w.unsure[:, k].any():
+            return np.zeros((len(w), w.block.shape[1] - 1, DIMENSIONS))
+        ends = []
+        for sign in (1.0, -1.0):
+            step = np.zeros((len(w), 6))
+            step[:, k] = sign * w.unsure[:, k]
+            other = replace(self, windows=replace(w, start=started(w.start, step)), effort=self.effort)
+            ends.append(other.offsets(other.simulate(unit[None]))[0])
+        return np.asarray((ends[0] - ends[1]) / 2)
+
+
+def _size(offsets: Array) -> float:
+    """Root mean square [m] of offsets [W, I, 3], of each coordinate, without the largest tenth of the windows."""
+    each = np.nanmean(np.square(offsets).sum(axis=-1), axis=-1) / 3
+    return float(np.sqrt(np.mean(np.sort(each)[: max(int(np.ceil(KEPT * len(each))), 1)])))
+
+
+def started(start: SceneState, step: Array) -> SceneState:
+    """States with the block's x, y, yaw and their rates [W, 6] changed by so much."""
+    position, velocity, spin = start.position.copy(), start.velocity.copy(), start.spin.copy()
+    position[:, 0, :2] += step[:, :2]
+    velocity[:, 0, :2] += step[:, 3:5]
+    spin[:, 0, 2] += step[:, 5]
+    turn = multiply(about_z(step[:, 2]), start.quaternion[:, 0])
+    return replace(start, position=position, velocity=velocity, spin=spin, quaternion=turn[:, None])
+
+
+def _made_by_starts(off: Array, moved: Array) -> Array:
+    """The part of offsets [W, I, 6] that errors of the starts explain best, each as likely as its size says."""
+    flat, change = np.nan_to_num(off).reshape(len(off), -1), np.nan_to_num(moved).reshape(len(off), -1, 6)
+    noise = max(float(np.median(flat[flat != 0.0] ** 2)) if flat.any() else 0.0, FLOOR[0] ** 2)
+    gram = np.swapaxes(change, 1, 2) @ change / noise + np.eye(6)
+    found = np.linalg.solve(gram, np.einsum("wrk,wr->wk", change, flat)[..., None] / noise)
+    return np.asarray((change @ found)[..., 0].reshape(off.shape))
 
 
 def parameters_of(scene: PushScene, names: Sequence[str] | None) -> tuple[Parameter, ...]:

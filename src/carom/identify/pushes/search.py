@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from scipy.stats import t as student
 
 from carom.core.cma import Cma
@@ -16,7 +15,7 @@ from carom.core.errors import CaromError, UninformativeError, unknown_name
 from carom.core.progress import Steps
 from carom.core.spread import even_spread
 from carom.identify import trust
-from carom.identify.levenberg_marquardt import Damping, descend_all
+from carom.identify.planes import NEAR, SHARES, fit_through, tried_along
 from carom.identify.problem import Effort
 from carom.identify.pushes.problem import PushProblem, given_values, parameters_of
 from carom.identify.pushes.windows import windows_of
@@ -29,15 +28,14 @@ Method = Literal["cma", "gauss-newton", "random", "mjx"]
 METHODS: tuple[Method, ...] = ("cma", "gauss-newton", "random")
 NORM = "distance of the block plus its turn times a lever [m], mean over windows"
 GOOD = 0.1  #: error over the block's path of a recording that counts as reproduced
-BUDGET = {"cma": 60, "gauss-newton": 30, "random": 90, "mjx": 30}  #: replays of everything, for each parameter
+EACH = 60  #: replays of everything that a search may take for each parameter
 POPULATION, SIGMA = 10, 0.25  #: of CMA-ES
-ENOUGH = 0.02  #: CMA-ES ends where its generation is as narrow as this, in the unit cube
-#: of differences, in the unit cube, in one descent after the other: touches make residuals a little rugged
-STEPS = (0.04, 0.02, 0.02)
+ENOUGH = 0.012  #: CMA-ES ends where its generation is as narrow as this, in the unit cube
+MANY = 8  #: windows that it looks at
+REACHES = (0.06, 0.05, 0.04, 0.03, 0.03, 0.02)  #: half widths of the neighbourhoods of Gauss-Newton steps after it
+FAR_REACHES = (*(0.1,) * 4, 0.08, 0.08, *REACHES)  #: and without it
+AROUND = 0.03  #: half width of the points that intervals come from
 REPLAYED = 4000  #: rows that are simulated at once
-FLOOR = (2e-4, 5e-5)  #: [m] that block and tool are surely not known better
-DAMPING = Damping(down=4.0, up=4.0, farthest=0.15)
-DESCENT = 15  #: steps of it at most
 LEVELS = 7  #: places of each parameter's range at which it is asked whether the rest can make up for it
 DRAWS = 64  #: plausible simulators
 UNSEEN = 2e-5  #: [m] a parameter that moves nothing by more over its whole range is not seen
@@ -71,8 +69,8 @@ def tune(
     """Find parameters with which a scene of pushing, told the recorded set-points, moves as it was recorded to move.
 
     `budget` is how often all pushes may be replayed; `start` gives values to begin at, by name. `cma` searches with
-    CMA-ES and goes on by Levenberg-Marquardt with differences, `gauss-newton` is the latter alone, `random` takes the
-    best of an even spread.
+    CMA-ES on a few windows and goes on by Gauss-Newton steps with batched differences, `gauss-newton` is the latter
+    alone, `random` takes the best of an even spread.
     """
     began = perf_counter()
     if method not in METHODS:
@@ -83,10 +81,10 @@ def tune(
     windows = windows_of(scene, recordings)
     whole = PushProblem.of(scene, windows, looked_for, {}, threads=threads)
     problem = replace(whole.giving_up(_unseen(whole)), effort=Effort())
-    allowed = BUDGET[method] * len(problem.active) if budget is None else budget
     first = given_values(problem.sought, start)
-    unit, problem = _search(problem, method, allowed, first, seed, progress or (lambda done, total: None))
-    fit = _fit(problem, unit)
+    unit = _search(problem, method, budget, first, seed, progress or (lambda done, total: None))
+    problem = problem.weighed(unit)
+    fit = _fit(problem, unit, seed)
     return _tuned(problem, fit, method, seed, perf_counter() - began)
 
 
@@ -113,84 +111,76 @@ def _losses(problem: PushProblem, points: Array) -> Array:
     return np.concatenate([problem.losses(p) for p in _pieces(problem, points)])
 
 
+def _residuals(problem: PushProblem, points: Array) -> Array:
+    return np.concatenate([problem.residuals(p) for p in _pieces(problem, points)])
+
+
 def _search(
-    problem: PushProblem, method: Method, budget: int, first: Array | None, seed: int, told: Steps
-) -> tuple[Array, PushProblem]:
-    """The best point [A] that a method finds within its budget, and the problem with its last weights."""
+    problem: PushProblem, method: Method, budget: int | None, first: Array | None, seed: int, told: Steps
+) -> Array:
+    """The best point [A] that a method finds within its budget."""
+    count = len(problem.active)
     here = np.array([float(p.to_unit(p.default)) for p in problem.sought]) if first is None else first
     here = np.clip(here, 0.02, 0.98)
+    step = NEAR * count + 1 + len(SHARES)  # replays of a Gauss-Newton step
+    turns = len(REACHES if method == "cma" else FAR_REACHES)
     if method == "random":
-        points = np.concatenate([here[None], even_spread(budget - 1, len(here), seed)])
-        here = points[int(np.argmin(_losses(problem, points)))]
-        told(budget, budget)
-        return here, problem.weighed(here, FLOOR)
-    each, left = 2 * len(here) + 1, budget
+        allowed = EACH * count if budget is None else budget
+        points = np.concatenate([here[None], even_spread(allowed - 1, count, seed)])
+        told(allowed, allowed)
+        return np.asarray(points[int(np.argmin(_losses(problem, points)))])
+    allowed = (EACH * count if method == "cma" else 0) + step * turns if budget is None else budget
+    used = 0.0
     if method == "cma":
-        share = budget - min(DESCENT * each, budget // 2)
-        here, used = _cma(problem, here, share, seed, known=first is not None, told=lambda done, _: told(done, budget))
-        left = budget - used
-    turns = max(min(left // each - 1, DESCENT), 1)
-    for part, step in zip(np.array_split(np.arange(turns), len(STEPS)), STEPS, strict=True):
-        if len(part):
-            problem = problem.weighed(here, FLOOR)
-            here = _descended(problem, here, len(part), step)
-    told(budget, budget)
-    return here, problem.weighed(here, FLOOR)
+        share = max(allowed - step * turns, allowed // 2)
+        here, used = _cma(problem, here, share, seed, known=first is not None, told=lambda done, _: told(done, allowed))
+    reaches = (REACHES if method == "cma" else FAR_REACHES)[: max(int((allowed - used) // step), 1)]
+    for turn, reach in enumerate(reaches):
+        here = _stepped(problem, here, reach, seed + turn)
+        told(min(int(used + step * (turn + 1)), allowed), allowed)
+    told(allowed, allowed)
+    return here
 
 
-def _cma(problem: PushProblem, here: Array, budget: int, seed: int, *, known: bool, told: Steps) -> tuple[Array, int]:
-    """Where CMA-ES ends [A], begun at the best of a first look or at a known point, and the replays it took."""
-    used = 0
+def _cma(
+    problem: PushProblem, here: Array, budget: float, seed: int, *, known: bool, told: Steps
+) -> tuple[Array, float]:
+    """Where CMA-ES ends [A], begun at the best of a first look or at a known point, and the replays of all it took.
+
+    A few windows are enough to find the place; all of them count afterwards.
+    """
+    few = problem.some(MANY, seed)
+    cost, used = len(few.windows) / len(problem.windows), 0.0
     if not known:
-        points = np.concatenate([here[None], even_spread(min(2 * POPULATION, budget // 3), len(here), seed)])
-        here, used = points[int(np.argmin(_losses(problem, points)))], len(points)
+        points = np.concatenate([here[None], even_spread(2 * POPULATION, len(here), seed)])
+        here, used = points[int(np.argmin(_losses(few, points)))], cost * len(points)
     search = Cma(np.clip(here, 0.02, 0.98), sigma=0.1 if known else SIGMA, seed=seed, population=POPULATION)
-    best, lowest = here, np.inf
-    while used + POPULATION <= budget:
+    while used + cost * POPULATION <= budget:
         points = search.ask()
-        losses = _losses(problem, points)
-        used += POPULATION
-        if losses.min() < lowest:
-            best, lowest = points[int(np.argmin(losses))], float(losses.min())
-        search.tell(losses)
-        told(used, budget)
+        search.tell(_losses(few, points))
+        used += cost * POPULATION
+        told(int(used), int(budget))
         if points.std(axis=0).max() < ENOUGH:
             break
-    middle = np.clip(search.mean, 0.0, 1.0)
-    return (middle if _losses(problem, middle[None])[0] < lowest else best), used + 1
+    return np.clip(search.mean, 0.0, 1.0), used
 
 
-def _descended(problem: PushProblem, here: Array, turns: int, step: float) -> Array:
-    """Levenberg-Marquardt from a point [A], with differences."""
-
-    def linearised(unit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found = [_differences(problem, point, step) for point in unit.numpy()]
-        residual, jacobian = (torch.from_numpy(np.stack(part)) for part in zip(*found, strict=True))
-        return residual, jacobian
-
-    found = descend_all(linearised, torch.from_numpy(here[None].copy()), DAMPING, steps=turns)
-    return np.asarray(found.unit[0].numpy())
+def _stepped(problem: PushProblem, here: Array, reach: float, seed: int) -> Array:
+    """A Gauss-Newton step from a point [A], if it helps; weights are those of the point."""
+    weighed = problem.weighed(here)
+    points = tried_along(fit_through(lambda points: _residuals(weighed, points), here, reach, seed), reach)
+    points = np.concatenate([here[None], points])
+    return np.asarray(points[int(np.argmin(_losses(problem, points)))])
 
 
-def _differences(problem: PushProblem, unit: Array, step: float) -> tuple[Array, Array]:
-    """Residuals [N, R] at a point [A] and their derivatives [N, R, A], by central differences in one batch."""
-    count = len(unit)
-    up, down = np.clip(unit + step * np.eye(count), 0.0, 1.0), np.clip(unit - step * np.eye(count), 0.0, 1.0)
-    points = np.concatenate([unit[None], up, down])
-    found = np.concatenate([problem.residuals(p) for p in _pieces(problem, points)])
-    moved = (up - down)[np.arange(count), np.arange(count)]
-    slope = (found[1 : count + 1] - found[count + 1 :]) / moved[:, None, None]
-    return found[0], np.moveaxis(slope, 0, -1)
-
-
-def _fit(problem: PushProblem, unit: Array) -> trust.Fit:
-    """What the intervals are made from."""
-    count = len(unit)
-    residual, jacobian = _differences(problem, unit, STEPS[-1])
-    none = trust.Fit(unit, residual, jacobian, np.zeros((count, count)), np.zeros((0, count)), np.zeros(0))
-    others = trust.ridges(none, LEVELS)
-    found = np.concatenate([problem.residuals(p) for p in _pieces(problem, others)])
-    return replace(none, others=others, others_loss=(found**2).sum(axis=-1).mean(axis=-1))
+def _fit(problem: PushProblem, unit: Array, seed: int) -> trust.Fit:
+    """What the intervals are made from, of a problem with the weights of this point."""
+    fit = fit_through(lambda points: _residuals(problem, points), unit, AROUND, seed, near=2 * NEAR)
+    # a plane smooths scatter away that the optimum does leave over; some numbers scatter much and most do not, so the
+    # plane's mean scatter says nothing of the sum of all: what pushes left out in turn change is what counts
+    fit = replace(fit, residual=problem.residuals(unit)[0], doubt=np.zeros_like(fit.doubt))
+    others = trust.ridges(fit, LEVELS)
+    return replace(fit, others=others, others_loss=(_residuals(problem, others) ** 2).sum(axis=-1).mean(axis=-1))
 
 
 def _tuned(problem: PushProblem, fit: trust.Fit, method: Method, seed: int, seconds: float) -> Tuned:

@@ -7,7 +7,7 @@ block by a tenth of a millimetre more or less sends it elsewhere. So short pushe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ PERIODS = (0.1, 0.05, 0.04, 0.025, 0.02, 0.01, 0.005)  #: [s] for which set-poin
 SPAN = 0.03  #: [s] to either side from which a state is read
 AT_REST = 3.0  #: standard errors up to which a place is the same
 RESTS = 3  #: instants at the same place that are a rest
+SOME = 4  #: control periods at the end of which nothing moves any more
 STILL = 1e-3  #: [m] a window in which nothing moves as far shows nothing
 
 
@@ -35,6 +36,7 @@ class Windows:
 
     period: float  #: [s] for which a set-point is held
     start: SceneState  #: [W]
+    unsure: Array  #: [W, 6] standard errors of the block's x, y, yaw there, and of their rates; 0 at rest
     controls: Array  #: [W, K, U]
     held: Array  #: [W, H, U] set-points before, oldest first
     block: Array  #: [W, I, 3] x, y, yaw of the block at the instants compared [m, m, rad]; NaN: not seen
@@ -47,6 +49,11 @@ class Windows:
     def __len__(self) -> int:
         return len(self.controls)
 
+    def some(self, rows: NDArray[np.int64]) -> Windows:
+        """Some of the windows; recordings keep their numbers."""
+        columns = ("start", "unsure", "controls", "held", "block", "tip", "recording")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
 
 @dataclass(frozen=True)
 class _Take:
@@ -54,9 +61,18 @@ class _Take:
 
     name: str
     states: SceneState  #: [K + 1]
+    unsure: Array  #: [K + 1, 6]
+    joints: Array  #: [K + 1, J] as measured then
     resting: NDArray[np.bool_]  #: [K + 1] whether the block is at rest
     block: Array  #: [K + 1, 3] NaN: not seen
     controls: Array  #: [K, U]
+
+    @property
+    def last(self) -> int:
+        """Control periods until nothing moves any more, and some."""
+        moving = np.abs(self.joints - self.joints[-1]).max(axis=1) > STILL
+        going = np.flatnonzero(~self.resting | moving)
+        return min(int(going[-1]) + SOME if len(going) else 0, len(self.controls))
 
 
 def windows_of(scene: PushScene, recordings: Recordings | Sequence[Recordings], *, window: float = WINDOW) -> Windows:
@@ -107,6 +123,7 @@ def _cut(
     return Windows(
         period=period,
         start=start,
+        unsure=np.array([takes[n].unsure[b] for n, b, _ in rows]),
         controls=np.array([_lasting(takes[n].controls[b:e], length) for n, b, e in rows]),
         held=np.array([_before(scene, takes[n], b, before) for n, b, _ in rows]),
         block=np.array([block for block, _ in seen]),
@@ -120,7 +137,7 @@ def _cut(
 
 def _stretches(take: _Take, longest: int, every: int) -> list[tuple[int, int]]:
     """Beginnings and ends of a take's windows: a new one begins at a rest in the later half of the one before."""
-    found, begin, last = [], 0, len(take.controls)
+    found, begin, last = [], 0, take.last
     while last - begin >= every:
         end = min(begin + longest, last)
         rests = begin + longest // 2 + np.flatnonzero(take.resting[begin + longest // 2 : end + 1])
@@ -140,7 +157,7 @@ def _compared(scene: PushScene, take: _Take, begin: int, end: int, length: int, 
     """Block [I, 3] and tip [I, 3] at the instants of a window; NaN after its end."""
     at = begin + np.arange(0, length + 1, every)
     known = np.minimum(at, end)
-    block, tip = take.block[known].copy(), scene.tool_position(take.states.joint_position[known])
+    block, tip = take.block[known].copy(), scene.tool_position(take.joints[known])
     block[at > end], tip[at > end] = np.nan, np.nan
     return block, tip
 
@@ -233,26 +250,35 @@ def _take(scene: PushScene, trajectory: Trajectory, period: float) -> _Take:
     states.joint_velocity[:] = turning
     own = np.column_stack([trajectory.controls[scene.joint_names[j]] for j in scene.servos])
     in_force = np.searchsorted(time, at[:-1] + 0.5 * min(period, trajectory.period), side="right") - 1
-    return _Take(trajectory.name, states, resting, _seen(time, path, at), own[in_force])
+    return _Take(
+        trajectory.name, states, unsure, _seen(time, joints, at), resting, _seen(time, path, at), own[in_force]
+    )
 
 
 def _read(time: Array, samples: Array, at: Array) -> tuple[Array, Array, Array]:
-    """Values and velocities [K, D] of samples [T, D] at some instants, and the values' standard errors."""
-    value, velocity, unsure = np.full((3, len(at), samples.shape[1]), np.nan)
+    """Values and velocities [K, D] of samples [T, D] at some instants, and the standard errors of both [K, 2 D]."""
+    width = samples.shape[1]
+    value, velocity = np.full((2, len(at), width), np.nan)
+    unsure = np.full((len(at), 2 * width), np.nan)
     span = max(SPAN, 3.5 * float(np.median(np.diff(time))))
     for i, instant in enumerate(at):
         low, high = np.searchsorted(time, [instant - span - 1e-9, instant + span + 1e-9])
         fit = fit_polynomial(time[low:high], samples[low:high], instant, order=2 if i else 1)
         if fit.usable:
-            value[i], velocity[i], unsure[i] = fit.value, fit.velocity, fit.value_std
+            value[i], velocity[i] = fit.value, fit.velocity
+            unsure[i] = np.concatenate([fit.value_std, fit.velocity_std])
     return value, velocity, unsure
 
 
 def _settle(value: Array, velocity: Array, unsure: Array) -> NDArray[np.bool_]:
-    """Which instants [K] belong to a rest; there values become their mean over the rest, and velocities none."""
+    """Which instants [K] belong to a rest; there values become their mean over the rest, and velocities none.
+
+    All are changed in place, their standard errors too: neighbouring readings share half of their samples.
+    """
+    width = value.shape[1]
     resting = np.zeros(len(value), dtype=bool)
     begin = 0
-    noise = np.nanmedian(unsure, axis=0)
+    noise = np.nanmedian(unsure[:, :width], axis=0)
     while begin < len(value):
         off = np.abs(value[begin:] - value[begin]) > AT_REST * np.sqrt(2) * noise
         moved = np.flatnonzero(off.any(axis=1) | np.isnan(value[begin:]).any(axis=1))
@@ -260,6 +286,7 @@ def _settle(value: Array, velocity: Array, unsure: Array) -> NDArray[np.bool_]:
         if end - begin >= RESTS:
             rows = slice(begin, end)
             resting[rows], velocity[rows], value[rows] = True, 0.0, value[rows].mean(axis=0)
+            unsure[rows, :width], unsure[rows, width:] = noise / np.sqrt((end - begin + 1) / 2), 0.0
         begin = max(end, begin + 1)
     return resting
 

@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from carom.identify import trust
+from carom.identify.planes import NEAR, fit_through, plane_through, tried_along
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.simulate import Starts
 from carom.recordings.starts import SPIN_STD, VELOCITY_STD
 from carom.state import Array
 
-NEAR = 5  #: points per parameter through which a plane is laid
 REACHES = (0.05, 0.04, 0.03, 0.02, 0.015, 0.01)  #: half widths of the neighbourhoods, in unit space, step by step
-SHARES = (1.0, 0.5, 0.25)  #: of a step that are tried
 
 
 class End(NamedTuple):
@@ -33,23 +32,7 @@ def fit_around(problem: MotionProblem, unit: Array, reach: float, seed: int) -> 
     Contacts make residuals rugged: differences of two points would show the ruggedness. And of the first moments
     only: after a few bounces no plane could show how outcomes depend on parameters.
     """
-    count = len(unit)
-    offset = np.random.default_rng(seed).uniform(-reach, reach, (NEAR * count + 1, count))
-    offset[0] = 0.0
-    points = np.clip(unit + offset, 0.0, 1.0)
-    residual = problem.residuals(points, short=True)
-    plane, inverse, variance = _plane(points - unit, residual.reshape(len(points), -1), 0.04 * reach**2)
-    jacobian = np.moveaxis(plane[1:].reshape(count, *residual.shape[1:]), 0, -1)
-    doubt = variance * inverse[1:, 1:]
-    return trust.Fit(unit, plane[0].reshape(residual.shape[1:]), jacobian, doubt, np.zeros((0, count)), np.zeros(0))
-
-
-def _plane(offset: Array, values: Array, ridge: float) -> tuple[Array, Array, float]:
-    """The plane [1 + A, R] through values [C, R] at offsets [C, A], its covariance over the variance, the variance."""
-    count = offset.shape[1]
-    design = np.concatenate([np.ones((len(offset), 1)), offset], axis=1)
-    plane, inverse, squares = trust.regression(design, values, [0.0, *([ridge] * count)])
-    return plane, inverse, squares / max(len(offset) - count - 1, 1) / values.shape[1]
+    return fit_through(lambda points: problem.residuals(points, short=True), unit, reach, seed)
 
 
 def polished(problem: MotionProblem, unit: Array, seed: int, sides: Array | None = None) -> End:
@@ -60,8 +43,7 @@ def polished(problem: MotionProblem, unit: Array, seed: int, sides: Array | None
     here = problem if sides is None else problem.with_sides(sides)
     best = float(here.losses(unit, short=True)[0])
     for turn, reach in enumerate(REACHES):
-        step = trust.newton_step(fit_around(here, unit, reach, seed + turn), most=2 * reach)
-        points = np.clip(unit + np.multiply.outer(SHARES, step), 0.0, 1.0)
+        points = tried_along(fit_around(here, unit, reach, seed + turn), reach)
         losses = here.losses(points, short=True)
         if losses.min() < best:
             unit, best = points[int(np.argmin(losses))], float(losses.min())
@@ -91,7 +73,7 @@ def with_refined_starts(problem: MotionProblem, unit: Array, seed: int) -> Motio
     variance = max(float((residual[0] ** 2).mean()), 1e-12)
     found = np.zeros(shape)
     for n in range(count):
-        plane, _, scatter = _plane(offset[:, n].reshape(many, width), residual[:, n], 0.04)
+        plane, _, scatter = plane_through(offset[:, n].reshape(many, width), residual[:, n], 0.04)
         noise = variance + scatter
         gram = plane[1:] @ plane[1:].T / noise + np.eye(width)
         found[n] = -np.linalg.solve(gram, plane[1:] @ plane[0] / noise).reshape(shape[1:])
