@@ -11,7 +11,7 @@ import pytest
 from carom.bench import graph_parameters
 from carom.bench.graph_models import Calibrated
 from carom.bench.graph_plans import by_cma, in_bullet, in_mujoco, tasks_of
-from carom.bench.graph_scenes import MOVED, TURNED, deepest, drawn, moved, unseen_bodies
+from carom.bench.graph_scenes import MOVED, TURNED, _worst, deepest, drawn, moved, unseen_bodies
 from carom.core.rotations import to_scipy
 from carom.engines import MujocoEngine
 from carom.identify.tosses.predict import MotionModel
@@ -45,6 +45,16 @@ def test_the_yardstick_moves_starts_by_as_much_as_it_says() -> None:
     assert np.abs(turned[:, 1, :2]).max() < 1e-12, "what stands stays on its face"
 
 
+def test_the_worst_of_several_settings_stands_under_the_name_of_all() -> None:
+    rows: list[dict[str, Any]] = [
+        {"setting": f"s, {n}", "method": "graph", "metric": metric, "value": value}
+        for n, value in enumerate((1.5, 3.0, 2.0))
+        for metric in ("distance-percent over yardstick", "overlap-percent")
+    ]
+    found = {"setting": "s", "method": "graph", "metric": "distance-percent over yardstick", "value": 3.0}
+    assert _worst("s", rows) == [found]
+
+
 def test_overlaps_are_those_of_the_deepest_frame() -> None:
     scene = push_scene()
     side = float(scene.bodies[0].solid.extent[0])
@@ -66,13 +76,16 @@ def test_shapes_that_are_tried_are_not_among_those_that_are_learned_from() -> No
     assert not {"prism_3", "prism_6"} & names
 
 
-def test_a_search_without_derivatives_finds_a_push(found: Calibrated) -> None:
-    task = tasks_of(found, 1, seed=1)
+def test_a_search_without_derivatives_finds_pushes(found: Calibrated) -> None:
+    tasks = tasks_of(found, 2, seed=1)
     engine = in_mujoco(found, 1)
-    plan = by_cma(engine, task, found, 240, seed=0)
-    assert plan.miss < 0.02
-    assert task.misses(engine, plan.push[None], found.contact)[0] == pytest.approx(plan.miss, abs=1e-6)
-    assert plan.rollouts == 240
+    plans = by_cma(engine, tasks, found.contact, 240, seed=0)
+    assert all(plan.miss < 0.02 for plan in plans)
+    push = np.array([plan.push for plan in plans])
+    assert tasks.misses(engine, push, found.contact) == pytest.approx([plan.miss for plan in plans], abs=1e-6)
+    assert [plan.rollouts for plan in plans] == [240, 240]
+    alone = by_cma(engine, tasks[np.array([1])], found.contact, 240, seed=1)
+    assert alone[0].push == pytest.approx(plans[1].push, abs=1e-6), "searches do not see each other"
 
 
 @pytest.mark.skipif(bool(bullet_missing()), reason=bullet_missing() or "Bullet is there")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib.util import find_spec
 
@@ -10,9 +11,9 @@ import numpy as np
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.graph_models import FITTED, TESTED, TRAJECTORIES, VARIED, calibrated, of_tosses
 from carom.bench.graph_parameters import found_again
-from carom.bench.graph_plans import NEAR, TARGETS, planned
-from carom.bench.graph_policy import EPISODES, WANTED, policies
-from carom.bench.graph_scenes import bowling, new_shapes
+from carom.bench.graph_plans import NEAR, PLANNERS, TARGETS, planned
+from carom.bench.graph_policy import EPISODES, LEARNERS, WANTED, policies
+from carom.bench.graph_scenes import bowling, new_parameters, new_shapes
 from carom.bench.graph_speed import speeds
 from carom.compare.toss_baselines import baseline
 from carom.core.work import Rows
@@ -22,15 +23,23 @@ from carom.learn.graph.face_pairs import coal_missing
 from carom.learn.graph.model import FORMAT
 from carom.state import Array, Motion
 
+Piece = Callable[[Options, int], Rows]
 ERRORS = ("position-error-percent", "rotation-error-deg")
 LEARNED = ("graph", "graph-corrected", "graph-fine-tuned", "graph-augmented")
 PAPER = "graph-paper"
 BRAX = ("brax-spring", "brax-positional", "brax-generalized")
 SLOW = (PAPER, "graph-augmented", *BRAX[1:])  #: run on the first draw only
 #: what several bodies do; their network takes longest to train, so there are two draws less of it
-SCENES = {"bowling": bowling, "new-shapes": new_shapes, "two-cubes": planned, "new-parameters": found_again}
-ONCE = {"policy": policies, "speed": speeds}  #: on the first draw only
-REAL = "real-tosses"
+SCENES: dict[str, Piece] = {
+    "bowling": bowling,
+    "new-shapes": new_shapes,
+    "new-parameters": new_parameters,
+    "new-parameters, found again": found_again,
+    **{f"two-cubes, {name}": partial(planned, method=name) for name in PLANNERS},
+}
+#: on the first draw only
+ONCE: dict[str, Piece] = {f"policy, {name}": partial(policies, method=name) for name in LEARNERS} | {"speed": speeds}
+REAL, LIKELIEST = "real-tosses", "real-tosses, one simulation"
 
 
 def _work(o: Options) -> Work:
@@ -41,7 +50,7 @@ def _work(o: Options) -> Work:
         pieces += [(f"{REAL}/{draw}/{name}", partial(_real, o, draw, name)) for name in chosen]
         scenes = SCENES if draw < max(o.draws - 2, 1) else {}
         if not draw:
-            scenes = scenes | {n: make for n, make in ONCE.items() if n != "policy" or find_spec("stable_baselines3")}
+            scenes = scenes | {n: make for n, make in ONCE.items() if "sac" not in n or find_spec("stable_baselines3")}
         pieces += [(f"{setting}/{draw}", partial(make, o, draw)) for setting, make in scenes.items()]
     return pieces
 
@@ -53,21 +62,22 @@ def _real(o: Options, draw: int, name: str) -> Rows:
     rows: Rows = []
     if name.startswith("brax"):
         return _told(name, tested, baseline(name, found.trained, seed=o.seed + draw)(tested))
-    if name == "mujoco":
-        rows += _told("mujoco", tested, found.model.predict(tested, threads=o.threads))
-        return rows + _told("mujoco, one simulation", tested, found.model.simulate(tested, threads=o.threads))
-    model = in_graph(found.model, of_tosses(o, draw, name))
-    both = [(f"{name}, one simulation", model.simulate(tested), _of_mujoco(o, draw, False))]
-    if name != PAPER:  # 48 simulations of each toss would take it an hour
-        both.append((name, model.predict(tested), _of_mujoco(o, draw, True)))
-    for method, motion, theirs in both:
-        rows += _told(method, tested, motion)
+    likeliest = found.model if name == "mujoco" else in_graph(found.model, of_tosses(o, draw, name))
+    both = [(LIKELIEST, likeliest.simulate(tested, threads=o.threads), False)]
+    if name == PAPER:  # 48 simulations of each toss would take it an hour
+        both.append((REAL, both[0][1], False))
+    else:
+        both.append((REAL, likeliest.predict(tested, threads=o.threads), True))
+    for setting, motion, representative in both:
+        rows += _told(name, tested, motion, setting)
+        if name == "mujoco":
+            continue
+        theirs = _of_mujoco(o, draw, representative)
         for metric, own, other in zip(ERRORS, _errors(tested, motion), theirs, strict=True):
             apart = own - other
-            rows += [
-                _row(method, f"{metric} minus mujoco's", float(apart.mean())),
-                _row(method, f"{metric} minus mujoco's, standard error", float(apart.std() / np.sqrt(len(apart)))),
-            ]
+            off = float(apart.std() / np.sqrt(len(apart)))
+            rows.append(_row(name, f"{metric} minus mujoco's", float(apart.mean()), setting))
+            rows.append(_row(name, f"{metric} minus mujoco's, standard error", off, setting))
     return rows
 
 
@@ -84,13 +94,13 @@ def _errors(measured: Motions, motion: Motion) -> tuple[Array, Array]:
     return 100 * position[0], np.degrees(angle[0])
 
 
-def _row(method: str, metric: str, value: float) -> dict[str, object]:
-    return {"setting": REAL, "method": method, "metric": metric, "value": value}
+def _row(method: str, metric: str, value: float, setting: str = REAL) -> dict[str, object]:
+    return {"setting": setting, "method": method, "metric": metric, "value": value}
 
 
-def _told(method: str, measured: Motions, motion: Motion) -> Rows:
+def _told(method: str, measured: Motions, motion: Motion, setting: str = REAL) -> Rows:
     return [
-        _row(method, metric, float(value.mean()))
+        _row(method, metric, float(value.mean()), setting)
         for metric, value in zip(ERRORS, _errors(measured, motion), strict=True)
     ]
 
@@ -100,7 +110,7 @@ def _notes(o: Options) -> tuple[str, ...]:
         f"{REAL}: real recordings of a tossed cube. MuJoCo is calibrated with {FITTED}; graph learns from "
         f"{TRAJECTORIES} trajectories that this MuJoCo makes, half of them around the {FITTED}; errors are those on "
         f"{TESTED} other tosses; spreads are over draws. The same inference of the heavy side serves every engine. "
-        "one simulation: from the likeliest side and the estimated start alone.",
+        "one simulation: from the likeliest side and the estimated start alone; graph-paper and Brax always so.",
         "graph-corrected: eight numbers with priors, fitted to the same recordings; how wide the priors are is "
         "chosen by leaving one out, and may be none. graph-fine-tuned: ten gradient steps on all weights, as CLASH "
         f"does with strikes. graph-augmented: the same network, trained on the {FITTED} recordings rotated about the "
@@ -115,7 +125,7 @@ def _notes(o: Options) -> tuple[str, ...]:
         f"two-cubes: pushes that make another cube stop at one of {TARGETS} targets, reached within "
         f"{1e3 * NEAR:g} mm. Targets are where random pushes end in the calibrated MuJoCo. Bullet is a stand-in: "
         "other physics, with MuJoCo's calibrated friction. cma: the same search without derivatives, in MuJoCo "
-        "itself.",
+        "itself. All searches of a method run together.",
         "new-parameters, found again: friction and damping from ten tosses that MuJoCo made with other values of "
         "both; cma searches in the MuJoCo that made them. Here and in two-cubes graph's searches run together, "
         "cma's one by one.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -25,6 +25,8 @@ NEAR = 0.01  #: [m] that counts as reached
 SECONDS = 1.2
 SEARCHED = ((0.3, -0.3, -5.0), (2.5, 0.3, 5.0))  #: of pushes, by CMA-ES
 BULLET_STEP = 1 / 2000  #: [s]
+SEARCHES = {"cma": 1, "cma, ten times the rollouts": 10}  #: times the rollouts of the gradient's search
+PLANNERS = ("graph", *SEARCHES)
 
 
 def two_cubes(found: Calibrated) -> FreeScene:
@@ -43,20 +45,27 @@ def tasks_of(found: Calibrated, count: int, seed: int) -> PushTasks:
     return push_tasks(in_mujoco(found), count, values=found.contact, seed=seed, duration=duration)
 
 
-def by_cma(engine: Engine, task: PushTasks, found: Calibrated, rollouts: int, seed: int) -> PushPlan:
-    """The same search for one task without derivatives, in the same simulator."""
+def by_cma(
+    engine: Engine, tasks: PushTasks, values: Mapping[str, float], rollouts: int, seed: int
+) -> tuple[PushPlan, ...]:
+    """The same search without derivatives: one for each task, their generations simulated together."""
     low, high = np.array(SEARCHED)
-    search = Cma(np.full(3, 0.5), sigma=0.25, seed=seed, population=GUESSES)
-    best, point, curve = np.inf, low, []
-    every = task[np.zeros(GUESSES, dtype=int)]
+    searches = [Cma(np.full(3, 0.5), sigma=0.25, seed=seed + n, population=GUESSES) for n in range(len(tasks))]
+    every = tasks[np.repeat(np.arange(len(tasks)), GUESSES)]
+    best, point, curve = np.full(len(tasks), np.inf), np.tile(low, (len(tasks), 1)), []
     for _ in range(max(rollouts // GUESSES, 1)):
-        push = low + search.ask() * (high - low)
-        miss = every.misses(engine, push, found.contact)
-        search.tell(miss)
-        if miss.min() < best:
-            best, point = float(miss.min()), push[int(np.argmin(miss))]
+        push = low + np.array([search.ask() for search in searches]) * (high - low)
+        miss = every.misses(engine, push.reshape(-1, 3), values).reshape(len(tasks), GUESSES)
+        for n, search in enumerate(searches):
+            search.tell(miss[n])
+        least = np.arange(len(tasks)), miss.argmin(axis=1)
+        better = miss[least] < best
+        best, point = np.where(better, miss[least], best), np.where(better[:, None], push[least], point)
         curve.append(best)
-    return PushPlan(point, best, tuple(curve), GUESSES * len(curve))
+    ways = np.array(curve).T
+    return tuple(
+        PushPlan(point[n], float(best[n]), tuple(ways[n].tolist()), GUESSES * len(curve)) for n in range(len(tasks))
+    )
 
 
 def in_bullet(found: Calibrated, task: PushTasks, push: Array) -> float:
@@ -90,23 +99,19 @@ def in_bullet(found: Calibrated, task: PushTasks, push: Array) -> float:
         bullet.disconnect(client)
 
 
-def planned(o: Options, draw: int) -> Rows:
-    """Gradient planning, and CMA-ES with as many and ten times as many rollouts."""
-    found, learned = calibrated(o, draw), of_scenes(o, draw)
+def planned(o: Options, draw: int, method: str) -> Rows:
+    """Gradient planning, or CMA-ES with as many and ten times as many rollouts."""
+    found = calibrated(o, draw)
     tasks = tasks_of(found, TARGETS, o.seed + draw)
-    engine = GraphEngine(learned, two_cubes(found), tuple(found.contact))
-    rows: Rows = []
-    rollouts = GUESSES * (EPOCHS + 1)
-    for method in ("graph", "cma", "cma, ten times the rollouts"):
-        start = perf_counter()
-        if method == "graph":
-            plans: Sequence[PushPlan] = plan_pushes(engine, tasks, values=found.contact, seed=o.seed)
-        else:
-            count = rollouts * (1 if method == "cma" else 10)
-            plans = [by_cma(engine, tasks[np.array([n])], found, count, o.seed + n) for n in range(len(tasks))]
-        seconds = (perf_counter() - start) / len(tasks)
-        rows += _told(method, plans, tasks, found, seconds)
-    return rows
+    learned = of_scenes(o, draw) if method == "graph" else None
+    start = perf_counter()
+    if learned is not None:
+        engine = GraphEngine(learned, two_cubes(found), tuple(found.contact))
+        plans: Sequence[PushPlan] = plan_pushes(engine, tasks, values=found.contact, seed=o.seed)
+    else:
+        rollouts = GUESSES * (EPOCHS + 1) * SEARCHES[method]
+        plans = by_cma(in_mujoco(found, o.threads), tasks, found.contact, rollouts, o.seed)
+    return _told(method, plans, tasks, found, (perf_counter() - start) / len(tasks))
 
 
 def _told(method: str, plans: Sequence[PushPlan], tasks: PushTasks, found: Calibrated, seconds: float) -> Rows:

@@ -18,27 +18,27 @@ from carom.state import Array
 
 LEARNED, TESTED = 2000, 200  #: tasks
 STEPS = "simulated steps"
+LEARNERS = ("backpropagation", "sac")
 WANTED = 0.9  #: success rate
 UPDATES, BATCH, ASKED = 100, 64, 10  #: of backpropagation: at most, tasks in each, and after how many it is tried
 EPISODES = 20_000  #: of SAC: at most; as many in each step, and tried as often
 
 
-def policies(o: Options, draw: int) -> Rows:
+def policies(o: Options, draw: int, method: str) -> Rows:
     """Simulated steps, all in frames of the recordings' rate, until nine of ten goals are reached in MuJoCo."""
-    found, learned = calibrated(o, draw), of_scenes(o, draw)
+    found = calibrated(o, draw)
     tasks = tasks_of(found, LEARNED + TESTED, o.seed + draw)
     trained, tested = tasks[np.arange(LEARNED)], tasks[np.arange(LEARNED, LEARNED + TESTED)]
-    engine = GraphEngine(learned, two_cubes(found), tuple(found.contact))
-    frames = round(tasks.duration / found.period)
-    rows: Rows = []
-    for method, run in (("backpropagation", _backpropagated), ("sac", _sac)):
+    frames, seed = round(tasks.duration / found.period), o.seed + draw
+    if method == "sac":
         start = perf_counter()
-        curve = run(found, engine, trained, tested, frames, o.seed + draw)
-        rows += _rows(method, curve, perf_counter() - start)
+        return _rows(method, _sac(found, trained, tested, frames, seed), perf_counter() - start)
+    engine = GraphEngine(of_scenes(o, draw), two_cubes(found), tuple(found.contact))
+    start = perf_counter()
+    rows = _rows(method, _backpropagated(found, engine, trained, tested, frames, seed), perf_counter() - start)
+    steps = next(r["value"] for r in rows if r["metric"] == STEPS)
     learnt = sum(SCENES.values()) * _frames_of_scenes(found)
-    steps = next(r["value"] for r in rows if r["method"] == "backpropagation" and r["metric"] == STEPS)
-    rows.append(_row("backpropagation", f"{STEPS}, and those that the simulator learned from", steps + learnt))
-    return rows
+    return [*rows, _row(method, f"{STEPS}, and those that the simulator learned from", steps + learnt)]
 
 
 def _success(found: Calibrated, tested: PushTasks, push: Array) -> float:
@@ -62,9 +62,7 @@ def _backpropagated(
     return curve
 
 
-def _sac(
-    found: Calibrated, engine: GraphEngine, trained: PushTasks, tested: PushTasks, frames: int, seed: int
-) -> list[tuple[float, float]]:
+def _sac(found: Calibrated, trained: PushTasks, tested: PushTasks, frames: int, seed: int) -> list[tuple[float, float]]:
     """SAC of Stable-Baselines3 in the calibrated MuJoCo itself, which is what it is tried in."""
     from stable_baselines3 import SAC
 

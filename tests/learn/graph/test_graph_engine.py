@@ -92,3 +92,12 @@ def test_engines_of_one_model_leave_it_as_it_is(model: GraphModel) -> None:
         motion = engine.open(lying(1)).rollout(0.05, frames=2)
         assert np.isfinite(motion.position).all()
     assert next(model.network.parameters()).dtype == torch.float32
+
+
+def test_a_run_counts_where_bodies_may_touch(model: GraphModel) -> None:
+    start = lying(3)
+    start.position[2, 0, 2] = 5.0
+    run = GraphEngine(model, toss_scene()).open(start)
+    assert run.candidates == 0
+    run.step(model.step)
+    assert run.candidates == 8, "four corners of each cube that lies"

@@ -19,7 +19,7 @@ from carom.identify.tosses.simulate import Sampled
 from carom.learn.graph import GraphEngine, GraphModel, Recipe, Stage, corrected, fine_tuned, load_graph, train_graph
 from carom.learn.graph.correct import PRIOR
 from carom.learn.graph.dynamics import inertia_in_world
-from carom.learn.graph.engine import moving_of
+from carom.learn.graph.rollout import moving_of
 from carom.learn.graph.turning import turn
 from carom.plan import plan_pushes, push_scene, push_tasks
 from carom.scale import Variation, calibration, cubes, scale, toss

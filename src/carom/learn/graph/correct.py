@@ -22,8 +22,9 @@ from carom.identify.tosses.recorded import Motions
 from carom.identify.tosses.simulate import Starts
 from carom.learn.graph.conditions import CONDITIONS, NUDGES, corrected_world
 from carom.learn.graph.dynamics import Moving, World
-from carom.learn.graph.engine import GraphEngine, moving_of
+from carom.learn.graph.engine import GraphEngine
 from carom.learn.graph.model import ALIKE, GraphModel
+from carom.learn.graph.rollout import moving_of
 from carom.learn.graph.turning import matrices_of, turned_by
 
 #: standard deviations of the priors: logarithms of factors, then what is added to the network's four coefficients
