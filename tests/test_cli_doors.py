@@ -93,6 +93,7 @@ def test_letters_that_a_terminal_lacks_are_escaped(tmp_path):
 
 
 OUTPUTS = {
+    "import": ("nowhere", "--out"),
     "distill": ("square", "--out"),
     "adapt": ("nowhere", "--out"),
     "scale": ("toss", "--out"),

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import foreign
 import numpy as np
 from synthetic_recordings import Strike, toss, two_discs
 
 from carom.core.errors import CaromError, RecordingError
 from carom.core.work import Checkpoint
 from carom.recordings import Recordings, Trajectory, check, kind_of, read, read_native, scene_of, write
+from carom.recordings.formats.take import ReadOptions
 from carom.scenes.load import load_scene, scene_to_dict
 from carom.scenes.scene import mjcf_scene
 from carom.scenes.strike import builtin
@@ -559,4 +561,35 @@ READERS: Mapping[str, Reader] = {
     "impacts": Reader(_impacts, _load_impacts, ("_header.json", "*.parquet"), DATA, share=6),
     "pieces": Reader(_pieces, _load_pieces, ("pieces.jsonl",), share=3),
     "results": Reader(_results, _load_results, ("toss.json",), share=3),
+    "motive": Reader(
+        foreign.captures("motive", "motive euler", "motive_rows"),
+        foreign.imported("take.csv", "euler.csv", "rows.csv", names=("box=target",)),
+        ("*.csv",),
+        share=6,
+    ),
+    "vicon": Reader(foreign.captures("vicon tracker"), foreign.imported("tracker.csv"), ("*.csv",), share=6),
+    "nexus": Reader(
+        foreign.captures("vicon nexus"), foreign.imported("nexus.csv", names=foreign.POINTS), ("*.csv",), share=5
+    ),
+    "qualisys": Reader(foreign.captures("qualisys 6d"), foreign.imported("bodies.tsv"), ("*.tsv",), share=6),
+    "points": Reader(
+        foreign.captures("c3d", "c3d mips", "trc", "qualisys 3d"),
+        foreign.imported("points.c3d", "mips.c3d", "points.trc", "points.tsv", names=foreign.POINTS),
+        ("*",),
+        share=5,
+    ),
+    "table": Reader(foreign.captures("plain_table"), foreign.imported("table.csv"), ("*.csv",), share=6),
+    "pose-rows": Reader(
+        foreign.pose_rows, foreign.imported("tum.txt", "euroc.csv", "kitti.txt"), ("*.txt", "*.csv"), share=6
+    ),
+    "rosbag1": Reader(foreign.ros1, foreign.imported("take.bag"), ("*.bag",), share=5),
+    "rosbag2": Reader(
+        foreign.ros2, foreign.imported("bag", "mcap"), ("*/metadata.yaml", "*/*.db3", "*/*.mcap"), share=5
+    ),
+    "vectors": Reader(
+        foreign.vectors,
+        foreign.imported("demo.hdf5", "set", names=foreign.VECTORS, read=ReadOptions(quaternion_order="wxyz")),
+        ("demo.hdf5", "set/meta/info.json", "set/data/*/*.parquet"),
+        share=5,
+    ),
 }

@@ -217,7 +217,7 @@ def _columns(file: Path, about: _About) -> tuple[dict[str, Array], list[str]]:
                 left_out.append(f"{short(name)}: its rows have different lengths")
             else:
                 found[name] = values
-    except (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError, NotImplementedError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError, OverflowError, NotImplementedError) as error:
         raise _DamagedError(f"{file}: cannot be read as Parquet ({short(error)}); take a copy that is whole") from error
     return found, left_out
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.imports.falling import falls_along, pieces_of
@@ -20,6 +21,8 @@ Event = Literal["strike", "toss", "push"]
 EVENTS: tuple[Event, ...] = ("strike", "toss", "push")
 WINDOW = 0.05  #: [s] over which speeds are taken
 STILL = 0.015  #: [m/s] below which a target rests, unless its noise is larger
+SHARE = 0.1  #: of its top speed, from which on a motion counts
+LEAST_WAY = 0.004  #: [m] of a motion; less is shaking
 PAUSE = 0.15  #: [s] of rest that end a motion
 BEFORE, AFTER = 0.5, 0.4  #: [s] of a recording before its event begins and after it ended
 SUDDEN = 0.12  #: [s] within which a struck body has most of its speed
@@ -28,6 +31,7 @@ LEAST_SPEED = 0.05  #: [m/s] of a struck body
 LIFT = 0.02  #: [m] by which a body may rise that is struck or pushed
 REACH = 0.06  #: [m] between two bodies' outlines at a blow; several times that between frames, where shapes are unknown
 FRAMES = 0.35  #: [m] between frames
+THROW = 0.3  #: of a piece in free fall, that may still be in the hand
 SEEN = 0.3  #: share of an event's samples that must be seen
 
 
@@ -106,13 +110,27 @@ def _motions(take: Trajectory, target: str) -> list[tuple[float, float]]:
     lasting = np.maximum(t[after] - t[before], take.period)
     speed = np.linalg.norm(p[after] - p[before], axis=-1) / lasting
     noise = float(np.linalg.norm(np.nan_to_num(noise_floor(t, p))))
-    moving = speed > max(STILL, 5 * noise / window)
+    found = _stretches(t, speed > max(STILL, 5 * noise / window))
+    # what creeps or shakes before and after a motion is no part of it
+    parts = [
+        (first + begin, first + end)
+        for first, last in found
+        for begin, end in _stretches(
+            t[first : last + 1], speed[first : last + 1] > SHARE * speed[first : last + 1].max()
+        )
+    ]
+    far = [float(np.linalg.norm(np.ptp(p[a : b + 1], axis=0))) for a, b in parts]
+    return [(float(t[a]), float(t[b])) for (a, b), way in zip(parts, far, strict=True) if way > LEAST_WAY]
+
+
+def _stretches(time: Array, moving: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First and last rows of stretches in which something moves; shorter rests than `PAUSE` do not end one."""
     rows = np.flatnonzero(moving)
     if not len(rows):
         return []
-    breaks = np.flatnonzero(np.diff(t[rows]) > PAUSE)
+    breaks = np.flatnonzero(np.diff(time[rows]) > PAUSE)
     starts, ends = np.concatenate([[0], breaks + 1]), np.concatenate([breaks, [len(rows) - 1]])
-    return [(float(t[rows[a]]), float(t[rows[b]])) for a, b in zip(starts, ends, strict=True)]
+    return [(int(rows[a]), int(rows[b])) for a, b in zip(starts, ends, strict=True)]
 
 
 def _event(take: Trajectory, target: str, span: tuple[float, float], free: tuple[float, float]) -> Piece | str:
@@ -128,8 +146,9 @@ def _event(take: Trajectory, target: str, span: tuple[float, float], free: tuple
     pieces = pieces_of(piece.time, path)
     falls = falls_along(pieces, "z")
     if int(falls.sum()) >= 2:
-        # the fall's first piece may hold a part of the throw: its acceleration is that of gravity already
-        return Piece("toss", max(float(pieces.begin[falls].min()), around[0]), around[1])
+        # the fall's first piece may hold a part of the throw
+        free = (pieces.begin + THROW * (pieces.end - pieces.begin))[falls]
+        return Piece("toss", max(float(free.min()), around[0]), around[1])
     heights = path[good & inside, 2]
     if float(np.ptp(np.quantile(heights, [0.05, 0.95]))) > LIFT:
         return "carried (it rises and does not fall freely)"

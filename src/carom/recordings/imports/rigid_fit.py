@@ -13,6 +13,7 @@ from carom.state import Array
 
 ROUNDS = 6  #: of fitting poses and the markers' places on the body in turn
 SWAPPED = 0.006  #: [m] off its place: a marker is another one, or a reflection
+STRAYS = 0.4  #: of its samples, that a marker may be off its place
 LOOSE = 0.02  #: [m] by which markers may wander (root mean square) before they are no rigid body
 THIN = 0.004  #: [m] across, below which markers stand in a line and show no turn about it
 
@@ -41,16 +42,18 @@ def _fitted(path: str, name: str, cloud: Markers) -> tuple[Track, tuple[str, ...
     count = seen.sum(axis=1)
     if int(count.max(initial=0)) < 3:
         raise RecordingError(
-            f"{path}: body '{short(name)}': never three of its {points.shape[1]} markers are seen at once"
+            f"{path}: body '{short(name)}': never are three of its {points.shape[1]} markers seen at once"
         )
     first = int(np.argmax(count == count.max()))
     template = _template(points, seen, first)
     known = np.isfinite(template).all(axis=-1)
     place, turn, off = _poses(template, points, seen & known)
     bad = np.nan_to_num(off) > SWAPPED
-    dropped = int(bad.sum())
+    dropped = 0
     if bad.any():
         worst = bad & (off == np.nanmax(np.where(np.isfinite(off), off, -1.0), axis=1, keepdims=True))
+        dropped = int(worst.sum())
+        _refuse_strays(path, name, cloud, worst.sum(axis=0), seen.sum(axis=0))
         place, turn, off = _poses(template, points, seen & known & ~worst)
     rms = float(np.sqrt(np.nanmean(off**2))) if np.isfinite(off).any() else float("nan")
     if not rms < LOOSE:
@@ -70,13 +73,21 @@ def _fitted(path: str, name: str, cloud: Markers) -> tuple[Track, tuple[str, ...
     if spread[1] / np.sqrt(known.sum()) < THIN:
         words.append(f"{name}: its markers stand almost in a line: turns about it are not measured well")
     if dropped:
-        words.append(
-            f"{name}: {dropped} single markers were more than {1e3 * SWAPPED:g} mm off their place: left out there"
-        )
+        words.append(f"{name}: {dropped} times a marker was over {1e3 * SWAPPED:g} mm off its place: left out there")
     lost = int((count < 3).sum())
     if lost:
         words.append(f"{name}: {lost} samples show fewer than three of its markers: lost")
     return made, (*words, *said)
+
+
+def _refuse_strays(path: str, name: str, cloud: Markers, off: NDArray[np.intp], seen: NDArray[np.intp]) -> None:
+    """Raise if a marker is mostly elsewhere than on its body."""
+    strays = [marker for marker, o, s in zip(cloud.names, off, seen, strict=True) if o > STRAYS * max(s, 1)]
+    if strays:
+        raise RecordingError(
+            f"{path}: body '{short(name)}': marker '{short(strays[0])}' moves against the others by more than "
+            f"{1e3 * SWAPPED:g} mm most of the time; leave it out of --map"
+        )
 
 
 def _template(points: Array, seen: NDArray[np.bool_], first: int) -> Array:
