@@ -27,6 +27,8 @@ NEEDED = {
     "plan": ["nowhere", "--target", "0.1", "0", "0"],
     "train": ["--out", "X"],
     "rollout": ["nowhere"],
+    "loop": ["nowhere", "--out", "X"],
+    "view": ["nowhere"],
     "evaluate": ["--train", "nowhere", "--test", "nowhere"],
     "demo": ["--out", "X"],
     "bench": ["speed"],
@@ -37,8 +39,9 @@ KINDS = {
     str: ["", " ", "nonsense-\x1b[31m[/x]"],
     Path: ["", " ", os.fsdecode(b"\xff\xfe")],
 }
-#: what is read, in which a name that does not exist is as good as one that makes no sense
-FOUND_MISSING = {"model", "graph", "params", "mesh", "rotate", "train", "test", "data", "bodies", "types", "time"}
+#: what is read, in which a name that does not exist is as good as one that makes no sense (what follows --cut and is no
+#: kind of event is a file)
+FOUND_MISSING = {"model", "graph", "params", "mesh", "rotate", "train", "test", "data", "bodies", "types", "time", "beside", "cut"}
 
 
 def options_of(command):

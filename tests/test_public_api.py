@@ -74,7 +74,7 @@ def test_every_command_is_a_recipe_with_a_typed_result(name):
 def test_the_command_line_has_no_other_commands():
     from carom.cli import app
 
-    assert sorted(c.callback.__name__ for c in app.registered_commands) == sorted([*COMMANDS, "loop", "bench"])
+    assert sorted(c.callback.__name__ for c in app.registered_commands) == sorted([*COMMANDS, "loop", "view", "bench"])
 
 
 def test_a_recipe_that_does_not_exist_is_an_attribute_error():
