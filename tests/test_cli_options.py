@@ -41,7 +41,21 @@ KINDS = {
 }
 #: what is read, in which a name that does not exist is as good as one that makes no sense (what follows --cut and is no
 #: kind of event is a file)
-FOUND_MISSING = {"model", "graph", "params", "mesh", "rotate", "train", "test", "data", "bodies", "types", "time", "beside", "cut"}
+FOUND_MISSING = {
+    "model",
+    "graph",
+    "params",
+    "mesh",
+    "rotate",
+    "train",
+    "test",
+    "data",
+    "bodies",
+    "types",
+    "time",
+    "beside",
+    "cut",
+}
 
 
 def options_of(command):
