@@ -147,8 +147,8 @@ def _event(take: Trajectory, target: str, span: tuple[float, float], free: tuple
     falls = falls_along(pieces, "z")
     if int(falls.sum()) >= 2:
         # the fall's first piece may hold a part of the throw
-        free = (pieces.begin + THROW * (pieces.end - pieces.begin))[falls]
-        return Piece("toss", max(float(free.min()), around[0]), around[1])
+        left = (pieces.begin + THROW * (pieces.end - pieces.begin))[falls]
+        return Piece("toss", max(float(left.min()), around[0]), around[1])
     heights = path[good & inside, 2]
     if float(np.ptp(np.quantile(heights, [0.05, 0.95]))) > LIFT:
         return "carried (it rises and does not fall freely)"
