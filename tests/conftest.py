@@ -34,6 +34,7 @@ SLOW = (
     "learn/impact/test_adapt.py",
     "learn/impact/test_shipped.py::test_adapt_needs_no_model",
     "loop/test_loop_strikes.py",
+    "plan/test_arm_motion.py",
     "plan/test_plan_search.py",
     "reality/test_bullet.py",
     "reality/test_standin.py",

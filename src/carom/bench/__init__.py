@@ -20,6 +20,7 @@ MODULES = {
     "impact-accuracy": "impact_accuracy",
     "planning": "planning",
     "planning-time": "planning_time",
+    "ray": "cluster",
     "recovery": "recovery",
     "recovery-strikes": "recovery_strikes",
     "robot-hits": "robot_hits",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import bringing, learn, looping, measure, scale, use, viewing
+from carom.cli import bringing, learn, looping, measure, robots, scale, use, viewing
 from carom.cli.drawing import harmless
 from carom.cli.options import Command
 from carom.core.errors import CaromError
@@ -55,6 +55,7 @@ for command in (
     learn.adapt,
     learn.predict,
     use.plan,
+    robots.export,
     use.train,
     use.rollout,
     looping.loop,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from carom.recipes.demonstrating import demo
     from carom.recipes.distilling import DistillOptions, DistillResult, distill
     from carom.recipes.evaluating import CompareOptions, EvaluateResult, evaluate
+    from carom.recipes.exporting import ExportResult, RobotOptions, export
     from carom.recipes.identifying import IdentifyResult, StrikeOptions, identify
     from carom.recipes.importing import ImportResult, import_files
     from carom.recipes.planning import PlanFiles, PlanResult, SearchOptions, plan
@@ -46,6 +47,7 @@ __all__ = [
     "DistillResult",
     "EngineOptions",
     "EvaluateResult",
+    "ExportResult",
     "FreeOptions",
     "IdentifyResult",
     "ImportResult",
@@ -54,6 +56,7 @@ __all__ = [
     "PredictResult",
     "PrintedTable",
     "Result",
+    "RobotOptions",
     "RolloutResult",
     "ScaleOptions",
     "ScaleResult",
@@ -70,6 +73,7 @@ __all__ = [
     "demo",
     "distill",
     "evaluate",
+    "export",
     "identify",
     "import_files",
     "plan",
@@ -90,6 +94,7 @@ _MODULES = {
     "demonstrating": ("demo",),
     "distilling": ("DistillOptions", "DistillResult", "distill"),
     "evaluating": ("CompareOptions", "EvaluateResult", "evaluate"),
+    "exporting": ("ExportResult", "RobotOptions", "export"),
     "identifying": ("IdentifyResult", "StrikeOptions", "identify"),
     "importing": ("ImportResult", "import_files"),
     "planning": ("PlanFiles", "PlanResult", "SearchOptions", "plan"),

@@ -200,4 +200,6 @@ def export_plan(
         yaw=float(touching.striker_pose[0, 2]),
         settle=max(0.02, HOLD / float(np.linalg.norm(velocity))),
     )
-    return write_motion(folder, way, strike=plan.to_dict(), base=base)
+    return write_motion(
+        folder, way, strike={**plan.to_dict(), "striker": "flat" if scene.striker.flat else "round"}, base=base
+    )
