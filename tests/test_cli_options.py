@@ -31,6 +31,7 @@ NEEDED = {
     "view": ["nowhere"],
     "evaluate": ["--train", "nowhere", "--test", "nowhere"],
     "demo": ["--out", "X"],
+    "export": ["nowhere", "--out", "X"],
     "bench": ["speed"],
 }
 KINDS = {
@@ -55,6 +56,9 @@ FOUND_MISSING = {
     "time",
     "beside",
     "cut",
+    "arm",
+    "tool",
+    "limits",
 }
 
 

@@ -24,7 +24,7 @@ EXACT = 1e-7  #: [m], [rad] of what is left of the pose's error
 STARTS = 16  #: random postures from which a posture at contact is looked for, besides the arm's home
 TURNS = 12  #: directions of a round striker that are tried
 TRIED = 5  #: postures at contact that are followed along the line
-SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)  #: of the tip's acceleration and jerk, the shortest motion first
+SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.15)  #: of the tip's acceleration (of its jerk less), the shortest motion first
 COARSE = 250.0  #: [Hz] at which motions are tried
 DOWN = np.array([0.0, 0.0, -1.0])
 
@@ -128,7 +128,7 @@ def _search(
     postures = line.postures(velocity)
     nearest = Stop("reach", np.inf, 0.0, f"the arm does not reach {_place(line.contact)}")
     for share in SHARES:
-        gentle = replace(limits, acceleration=share * limits.acceleration, jerk=share * limits.jerk)
+        gentle = replace(limits, acceleration=share * limits.acceleration, jerk=share**1.5 * limits.jerk)
         tips = [strike_motion(contact, velocity, limits=gentle, rate=r, **options) for r in (COARSE, rate)]
         for turn, posture in postures[:TRIED]:
             for tip in tips if rate != COARSE else tips[:1]:
