@@ -49,14 +49,14 @@ class LongTake:
     def strike(self, speed: float = 0.8, braking: float = 2.0) -> None:
         """The tool comes at `speed`, the block leaves it 1.3 times as fast and slides until friction stops it."""
         gap = self.block[-1][-1][1] - self.tool[-1][-1][1] - 0.115
-        before = np.arange(0, gap / speed, 1 / RATE)
-        approach = self.tool[-1][-1] + np.outer(before * speed, [0, 1, 0])
+        before = np.arange(0, 2 * gap / speed, 1 / RATE)  # evenly faster, until it is at `speed`
+        approach = self.tool[-1][-1] + np.outer(gap * (before * speed / (2 * gap)) ** 2, [0, 1, 0])
         self.go(np.tile(self.block[-1][-1], (len(before), 1)), approach)
         begin, leaving = self.now, 1.3 * speed
         time = np.arange(1, round(1.2 * RATE)) / RATE
         run = np.minimum(time, leaving / braking)
         slid = leaving * run - 0.5 * braking * run**2
-        followed = speed * (0.15 * (1 - np.exp(-time / 0.15)))
+        followed = 0.5 * speed * (0.15 * (1 - np.exp(-time / 0.15)))  # the blow takes half of its speed
         self.go(self.block[-1][-1] + np.outer(slid, [0, 1, 0]), self.tool[-1][-1] + np.outer(followed, [0, 1, 0]))
         self.events.append((begin, begin + leaving / braking))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
 
 from carom.core.artefacts import versions
-from carom.core.errors import CaromError, RecordingError
+from carom.core.errors import CaromError, RecordingError, unknown_name
 from carom.core.folders import replacing
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
@@ -112,8 +113,9 @@ def import_files(
     read = []
     for number, file in enumerate(files):
         progress("read", number, len(files))
-        read.append(parts_of(Path(file), options))
+        read.append(parts_of(Path(file), options, alone=len(files) == 1))
     progress("read", len(files), len(files))
+    _all_named(options, read)
     joined = recordings_of(read, options)
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
     if stated is not None:
@@ -136,6 +138,17 @@ def import_files(
     with locked(folder), replacing(folder, OWN) as fresh:
         write(fresh, recordings)
     return ImportResult(folder, recordings)
+
+
+def _all_named(options: ImportOptions, read: Sequence[Sequence[Part]]) -> None:
+    """Raise if a name of `--map` is in none of the files."""
+    parts = [part for file in read for part in file]
+    known = {track.name for part in parts for track in part.take.tracks}
+    known |= {name for part in parts for cloud in part.take.markers for name in cloud.names}
+    for each in options.wanted:
+        names = (each.left, *each.right)
+        if not any(fnmatchcase(there.lower(), name.lower()) for there in known for name in names):
+            raise RecordingError(f"--map: {unknown_name('body', each.left, known)}")
 
 
 def _stated(folder: Path, bodies: Path | None) -> tuple[HeaderModel, Path] | None:

@@ -14,6 +14,7 @@ from carom.core.errors import RecordingError, short
 from carom.recordings.formats.found import read_take
 from carom.recordings.formats.take import ReadOptions, Signal, Take, Track
 from carom.recordings.imports.clocks import on_one_clock, shifted, signal_at
+from carom.recordings.imports.frames import brought_over
 from carom.recordings.imports.mapping import Chosen, Named, chosen_bodies, roles_of, sources_of
 from carom.recordings.imports.offsets import Offset, offset_of
 from carom.recordings.imports.rigid_fit import body_of
@@ -62,18 +63,18 @@ class Imported:
     said: tuple[str, ...]
 
 
-def parts_of(path: Path, options: ImportOptions) -> tuple[Part, ...]:
-    """The takes of a file or folder, each with its bodies upright."""
+def parts_of(path: Path, options: ImportOptions, *, alone: bool = True) -> tuple[Part, ...]:
+    """The takes of a file or folder, each with its bodies upright; `alone`: no other file is imported with it."""
     read = replace(options.read, sources={**options.read.sources, **sources_of(options.wanted)})
     takes = read_take(path, read)
     if not takes:
         raise RecordingError(f"{path}: no recording in it; expected one or more")
-    return tuple(_part(path, take, options) for take in takes)
+    return tuple(_part(path, take, options, alone) for take in takes)
 
 
-def _part(path: Path, take: Take, options: ImportOptions) -> Part:
+def _part(path: Path, take: Take, options: ImportOptions, alone: bool) -> Part:
     said: list[str] = []
-    chosen = chosen_bodies(path, take, options.wanted, said)
+    chosen = chosen_bodies(path, take, options.wanted, said, alone=alone)
     up = _upward(path, take, chosen, options)
     tracks = []
     for body in chosen:
@@ -201,7 +202,9 @@ def _joined(parts: Sequence[Part], options: ImportOptions) -> Imported:
         offset = offset_of(first.tracks, part.tracks, roles, options.offset, (first.file.name, part.file.name))
         offsets.append(offset)
         told.append(offset.words)
-        tracks += [shifted(t, offset.seconds) for t in part.tracks if t.name not in {each.name for each in tracks}]
+        theirs = [shifted(track, offset.seconds) for track in part.tracks]
+        there = {track.name for track in tracks}
+        tracks += [t for t in brought_over(first.tracks, theirs, part.file.name, told) if t.name not in there]
         signals += [replace(s, time=s.time + offset.seconds) for s in part.take.signals]
     main = next((k for k, track in enumerate(tracks) if roles[track.name] == "target"), 0)
     placed = on_one_clock(tracks, main, told)

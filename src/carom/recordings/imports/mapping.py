@@ -90,8 +90,13 @@ def sources_of(wanted: Sequence[Named]) -> dict[str, tuple[str, ...]]:
     return {each.left: each.right for each in wanted if each.right}
 
 
-def chosen_bodies(path: Path, take: Take, wanted: Sequence[Named], said: list[str]) -> list[Chosen]:
-    """The bodies of a take that are meant, in the user's order; all of its tracks where he names none."""
+def chosen_bodies(
+    path: Path, take: Take, wanted: Sequence[Named], said: list[str], *, alone: bool = True
+) -> list[Chosen]:
+    """The bodies of a take that are meant, in the user's order; all of its tracks where he names none.
+
+    Where a file is not `alone`, a name may be meant for another one; one of them at least must be this file's.
+    """
     tracks = [track.name for track in take.tracks]
     markers = [name for cloud in take.markers for name in cloud.names]
     if not wanted:
@@ -101,8 +106,18 @@ def chosen_bodies(path: Path, take: Take, wanted: Sequence[Named], said: list[st
             said.append(f"left out: {len(markers)} markers beside the bodies (name them with --map to have them)")
         return [Chosen(plain(name), None, name) for name in tracks]
     found: list[Chosen] = []
+    missing: list[RecordingError] = []
     for each in wanted:
-        found += _matching(path, each, tracks, markers)
+        try:
+            found += _matching(path, each, tracks, markers)
+        except NoPosesError:
+            raise
+        except RecordingError as error:
+            if alone:
+                raise
+            missing.append(error)
+    if missing and not found:
+        raise missing[0]
     used = {chosen.track for chosen in found}
     rest = [name for name in tracks if name not in used]
     if rest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,7 +18,9 @@ SHARED = 1.0  #: [s] for which two clocks must overlap to be taken for one, and
 LEAST = 0.5  #: correlation that two speeds must reach
 CLEAR = 1.15  #: times the best correlation elsewhere
 APART = 0.3  #: [s] away from the best offset is elsewhere
+SLOW = 0.05  #: [m/s]; bodies that are faster count as moving, however fast
 MOST_SAMPLES = 400_000
+Kind = Literal["speeds", "jolts", "moves"]
 LATENCY = 0.5  #: [s] by which the clocks of files that share one may differ
 
 
@@ -68,7 +71,9 @@ def _best(
 ) -> tuple[float, float, str] | None:
     """Offset, correlation and what was laid over what; None where nothing fits clearly."""
     shared = [(a, b) for a in first for b in second if a.name == b.name]
-    found = [(each, f"{a.name} is in both, and its speeds fit") for a, b in shared if (each := _laid(a, b, within, 0))]
+    found = [
+        (each, f"{a.name} is in both, and its speeds fit") for a, b in shared if (each := _laid(a, b, within, "speeds"))
+    ]
     if not found:
         movers = [
             (a, b)
@@ -76,23 +81,23 @@ def _best(
             for b in second
             if ("target" in (roles[a.name], roles[b.name])) and roles[a.name] != roles[b.name]
         ]
-        for a, b in movers:
-            for order, words in (
-                (1, "{0} and {1} jolt at the same instants"),
-                (0, "{0} and {1} move at the same times"),
-            ):
-                each = _laid(a, b, within, order)
-                if each:
-                    found.append((each, words.format(a.name, b.name)))
+        kinds: tuple[tuple[Kind, str], ...] = (
+            ("jolts", "{} and {} jolt at the same instants"),
+            ("moves", "{} and {} move at the same times, which is good to 0.1 s or so"),
+        )
+        for kind, words in kinds:
+            found += [(each, words.format(a.name, b.name)) for a, b in movers if (each := _laid(a, b, within, kind))]
+            if found:
+                break  # jolts are sharper
     if not found:
         return None
     (seconds, score), words = max(found, key=lambda each: each[0][1])
     return seconds, score, words
 
 
-def _laid(a: Track, b: Track, within: float | None, order: int) -> tuple[float, float] | None:
-    """The offset at which two bodies' speeds (order 0), or the sizes of their jolts (order 1), fit best."""
-    one, two = _speed(a, order), _speed(b, order)
+def _laid(a: Track, b: Track, within: float | None, kind: Kind) -> tuple[float, float] | None:
+    """The offset at which what two bodies do fits best, and the correlation there."""
+    one, two = _record(a, kind), _record(b, kind)
     if one is None or two is None:
         return None
     (start, x), (begin, y) = one, two
@@ -116,8 +121,8 @@ def _laid(a: Track, b: Track, within: float | None, order: int) -> tuple[float, 
     return float(seconds[best] + fine / RATE), float(score[best])
 
 
-def _speed(track: Track, order: int) -> tuple[float, Array] | None:
-    """Start and samples at `RATE` of a body's speed, or of how fast its velocity changes."""
+def _record(track: Track, kind: Kind) -> tuple[float, Array] | None:
+    """Start and samples at `RATE` of a body's speed, of how fast its velocity changes, or of whether it moves."""
     good = np.isfinite(track.position).all(axis=-1)
     time, position = track.time[good], track.position[good]
     if len(time) < 20 or (time[-1] - time[0]) * RATE > MOST_SAMPLES:
@@ -127,12 +132,14 @@ def _speed(track: Track, order: int) -> tuple[float, Array] | None:
     width = max(int(SMOOTH * RATE), 2)
     velocity = (path[width:] - path[:-width]) * (RATE / width)
     start = float(even[0]) + 0.5 * width / RATE
-    if order:
+    if kind == "jolts":
         velocity = (velocity[width:] - velocity[:-width]) * (RATE / width)
         start += 0.5 * width / RATE
     size = np.linalg.norm(velocity, axis=-1)
     if len(size) < 20 or not float(size.std()) > 0:
         return None
+    if kind == "moves":
+        size = size / (size + SLOW)
     return start, size
 
 
