@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from carom.bench import graph_parameters
+from carom.bench.graph import BENCHMARK
 from carom.bench.graph_models import Calibrated
 from carom.bench.graph_plans import by_cma, in_bullet, in_mujoco, tasks_of
 from carom.bench.graph_scenes import MOVED, TURNED, _worst, deepest, drawn, moved, unseen_bodies
+from carom.bench.results import Row
 from carom.core.rotations import to_scipy
 from carom.engines import MujocoEngine
 from carom.identify.tosses.predict import MotionModel
@@ -43,6 +45,11 @@ def test_the_yardstick_moves_starts_by_as_much_as_it_says() -> None:
     turned = to_scipy(other.quaternion.reshape(-1, 4)).as_rotvec().reshape(count, 2, 3)
     assert np.linalg.norm(turned, axis=-1) == pytest.approx(TURNED)
     assert np.abs(turned[:, 1, :2]).max() < 1e-12, "what stands stays on its face"
+
+
+def test_only_what_was_run_is_explained() -> None:
+    rows = [Row("two-cubes", "cma", "seconds per plan", 1.0, 0.0, 1), Row("real-tosses", "mujoco", "m", 1.0, 0.0, 1)]
+    assert [note.split(":")[0] for note in BENCHMARK.remarks(rows)] == ["real-tosses", "two-cubes"]
 
 
 def test_the_worst_of_several_settings_stands_under_the_name_of_all() -> None:

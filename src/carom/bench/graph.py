@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
 
@@ -15,6 +15,7 @@ from carom.bench.graph_plans import NEAR, PLANNERS, TARGETS, planned
 from carom.bench.graph_policy import EPISODES, LEARNERS, WANTED, policies
 from carom.bench.graph_scenes import bowling, new_parameters, new_shapes
 from carom.bench.graph_speed import speeds
+from carom.bench.results import Row
 from carom.compare.toss_baselines import baseline
 from carom.core.work import Rows
 from carom.identify.tosses.recorded import Motions, trajectory_errors
@@ -105,34 +106,63 @@ def _told(method: str, measured: Motions, motion: Motion, setting: str = REAL) -
     ]
 
 
-def _notes(o: Options) -> tuple[str, ...]:
-    return (
+#: what settings and methods are, by how their names begin: a note stands where there are such rows
+NOTES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        (REAL,),
         f"{REAL}: real recordings of a tossed cube. MuJoCo is calibrated with {FITTED}; graph learns from "
         f"{TRAJECTORIES} trajectories that this MuJoCo makes, half of them around the {FITTED}; errors are those on "
         f"{TESTED} other tosses; spreads are over draws. The same inference of the heavy side serves every engine. "
         "one simulation: from the likeliest side and the estimated start alone; graph-paper and Brax always so.",
+    ),
+    (
+        ("graph-corrected", "graph-fine-tuned", "graph-augmented", "graph-paper"),
         "graph-corrected: eight numbers with priors, fitted to the same recordings; how wide the priors are is "
         "chosen by leaving one out, and may be none. graph-fine-tuned: ten gradient steps on all weights, as CLASH "
         f"does with strikes. graph-augmented: the same network, trained on the {FITTED} recordings rotated about the "
         "vertical, which tell it nothing new, as it is symmetric; contact parameters are told it as MuJoCo's. "
         "graph-paper: FIGNet's architecture and sizes, on the same trajectories, 2,500 updates of 32 frames, what "
         "some 15 minutes of a core allow. These two and Brax's slower pipelines: first draw only.",
+    ),
+    (
+        ("bowling", "new-shapes", "new-parameters"),
         "bowling, new-shapes, new-parameters: one second against the MuJoCo that taught it, which is the truth "
         "there. One network, trained on tosses, cubes and other shapes, parameters up to "
         f"{VARIED:g} times above and below the calibrated ones (new-parameters lie within that). Yardstick: MuJoCo "
-        "against itself, starts moved by 0.5 mm and 0.5 degrees. Overlaps are the deepest of all rollouts, in parts "
-        "of the width.",
+        "against itself, starts moved by 0.5 mm and 0.5 degrees; the worst shape and parameter once more under the "
+        "name of all. Overlaps are the deepest of all rollouts, in parts of the width.",
+    ),
+    (
+        ("two-cubes",),
         f"two-cubes: pushes that make another cube stop at one of {TARGETS} targets, reached within "
         f"{1e3 * NEAR:g} mm. Targets are where random pushes end in the calibrated MuJoCo. Bullet is a stand-in: "
         "other physics, with MuJoCo's calibrated friction. cma: the same search without derivatives, in MuJoCo "
         "itself. All searches of a method run together.",
+    ),
+    (
+        ("new-parameters, found again",),
         "new-parameters, found again: friction and damping from ten tosses that MuJoCo made with other values of "
-        "both; cma searches in the MuJoCo that made them. Here and in two-cubes graph's searches run together, "
-        "cma's one by one.",
+        "both; cma searches in the MuJoCo that made them. graph's two searches run together, cma's one by one.",
+    ),
+    (
+        ("policy",),
         f"policy: one push, the other cube within 20 mm of its goal; simulated steps until {WANTED:.0%} of 200 "
         "goals that were not trained on are reached in MuJoCo. sac: Stable-Baselines3, trained in that MuJoCo, "
         f"stopped after {EPISODES:,} pushes. Both are tried every 640 pushes.",
-        "speed: frames of the recordings' rate, all cores, in one run; several engine steps of MuJoCo make a frame.",
+    ),
+    (
+        ("speed",),
+        "speed: frames of the recordings' rate, all cores, in one run; several engine steps of MuJoCo make a frame. "
+        "Candidates are places where bodies may touch in the next step. An update is one of training, of windows of "
+        "two bodies.",
+    ),
+)
+
+
+def _remarks(rows: Sequence[Row]) -> tuple[str, ...]:
+    """The notes on settings and methods that there are rows of."""
+    return tuple(
+        note for names, note in NOTES if any(r.setting.startswith(names) or r.method.startswith(names) for r in rows)
     )
 
 
@@ -142,5 +172,6 @@ BENCHMARK = Benchmark(
     data="a folder of recorded tosses",
     settings=lambda o: {"seed": o.seed, "folder": o.data.parent.name, "networks": FORMAT},
     work=_work,
-    notes=_notes,
+    notes=lambda o: (),
+    remarks=_remarks,
 )
