@@ -55,6 +55,7 @@ SLOW = (
     "test_examples.py",
     "train/test_train_run.py",
     "train/test_trials.py::test_intervals_hold_what_they_promise",
+    "view/test_view_in_chromium.py",
 )
 
 # Under nohup and the like SIGINT is ignored, and all that a test starts would ignore it too: Ctrl-C is tested as a user

@@ -12,6 +12,7 @@ from carom.view.solids import arrow, triangles
 
 GROUND = (236, 238, 240)
 SEEN_THROUGH = 0.55  #: opacity of what is simulated, where something recorded stands beside it
+VIEW = 0.8  #: angle from top to bottom of the picture [rad]
 GHOST = 0.12  #: opacity of a ghost
 FROM = np.array([0.45, -0.75, 0.55])  #: where it is looked at from, over the size of what is shown
 
@@ -104,7 +105,9 @@ class Drawing:
         low, high = self.take.box()
         middle, size = (low + high) / 2, float(np.linalg.norm(high - low))
         client.camera.up_direction = (0.0, 0.0, 1.0)
-        client.camera.position = middle + 0.75 * size * FROM
+        client.camera.fov = VIEW
+        narrow = float(np.clip(1 / max(client.camera.aspect, 0.1), 1.0, 2.2))
+        client.camera.position = middle + 1.05 * size * narrow * FROM
         client.camera.look_at = middle
 
     def move(self, now: float, on: frozenset[str], arrows: frozenset[int], *, ghosts: bool) -> None:

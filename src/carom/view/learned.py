@@ -10,13 +10,13 @@ import numpy as np
 from carom.core.rotations import random_turn
 from carom.engines.contract import Engine
 from carom.engines.mujoco.engine import MujocoEngine
-from carom.hybrid.model import HybridModel
 from carom.identify.tosses.simulate import Sampled, Starts
 from carom.learn.graph.engine import GraphEngine
 from carom.learn.graph.model import GraphModel
 from carom.scenes.free import FreeScene, timestep, toss_scene
 from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
+from carom.state import Impacts
 from carom.view.shown import COLOURS, RECORDED, Arrow, Take, Track
 from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated
 
@@ -46,16 +46,17 @@ def scene_shapes(scene: StrikeScene) -> dict[str, Shape]:
 class ModelTakes:
     """The strikes that a model learned from, as its hybrid and MuJoCo see them."""
 
-    hybrid: HybridModel
+    train: Impacts
+    scene: StrikeScene
     engines: tuple[StrikeEngineShown, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.hybrid.impact.train.names)
+        return tuple(self.train.names)
 
     def __call__(self, index: int) -> Take:
         """One strike; the impulse that was measured is an arrow beside those of the engines."""
-        row, scene = self.hybrid.impact.train[[index]], self.hybrid.scene
+        row, scene = self.train[[index]], self.scene
         strikes = row.strikes
         place = StrikePlace.flat(scene, (float(strikes.target_pose[0, 2]), float(strikes.striker_pose[0, 2])))
         tracks: list[Track] = []

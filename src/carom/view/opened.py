@@ -18,6 +18,7 @@ from carom.view.beside import Beside, free_engines, hybrid_engines, kind_of_path
 from carom.view.bodies import FreeTakes
 from carom.view.learned import GraphTakes, ModelTakes
 from carom.view.planned import PlanFile, PlanTakes, is_plan
+from carom.view.pushed import PushTakes
 from carom.view.shown import Show, Take
 from carom.view.strikes import StrikeTakes
 from carom.view.trials import TrialTakes
@@ -45,7 +46,7 @@ def opened(path: Path, beside: Sequence[Path] = (), *, progress: Progress = sile
         return shown_recordings(recordings, given)
     if kind == "models":
         hybrid = model_of(path)
-        takes = ModelTakes(hybrid, tuple(hybrid_engines(hybrid, path)))
+        takes = ModelTakes(hybrid.impact.train, hybrid.scene, tuple(hybrid_engines(hybrid, path)))
         return Show(f"{path}: a model of {hybrid.scene.name}", takes.names, takes, words=hybrid.impact.words)
     if kind == "graphs":
         tosses = GraphTakes(load_graph(path), path)
@@ -71,6 +72,9 @@ def shown_recordings(path: Path, beside: Beside) -> Show:
     if kind == "strikes":
         engines = strike_engines(recordings, scene_of(recordings), beside)
         return Show(f"{path}: {len(names)} strikes", names, StrikeTakes.of(recordings, engines))
+    if kind == "pushes":
+        beside.refuse("models", "graphs", "parameters", why="pushes are shown beside MuJoCo as it comes, for now")
+        return Show(f"{path}: {len(names)} pushes", names, PushTakes(recordings))
     return Show(f"{path}: {len(names)} recordings of {kind}", names, _free(recordings, beside))
 
 
@@ -84,7 +88,7 @@ def shown_plan(path: Path, beside: Beside) -> Show:
         raise CaromError(f"{path}: a plan is shown in the model it was made with, and {named}; add --with MODEL")
     hybrids = [model_of(model) for model in models]
     engines = [e for h, p in zip(hybrids, models, strict=True) for e in hybrid_engines(h, p, several=len(models) > 1)]
-    return Show(f"{path}: a planned strike", (plan.path.name,), PlanTakes(plan, hybrids[0], engines))
+    return Show(f"{path}: a planned strike", (plan.path.name,), PlanTakes(plan, hybrids[0].scene, engines))
 
 
 def shown_policy(path: Path, beside: Beside) -> Show:

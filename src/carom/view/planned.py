@@ -12,11 +12,12 @@ import numpy as np
 
 from carom.core.errors import CaromError
 from carom.core.rotations import about_z
-from carom.hybrid.model import HybridModel
 from carom.plan import approach
+from carom.plan.search import HORIZON
 from carom.report.style import BLUE, ORANGE
+from carom.scenes.strike import StrikeScene
 from carom.state import Array, StrikeCommands
-from carom.view.learned import LASTS, scene_shapes
+from carom.view.learned import scene_shapes
 from carom.view.shown import COLOURS, Arrow, Mark, Take, Track
 from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated
 
@@ -88,18 +89,19 @@ class PlanTakes:
     """One plan in the model that it was made with, and in others."""
 
     plan: PlanFile
-    hybrid: HybridModel
+    scene: StrikeScene
     engines: Sequence[StrikeEngineShown]
 
     def __call__(self, index: int) -> Take:
         """The strike from shortly before its contact until it rests."""
-        scene, strikes = self.hybrid.scene, approach(self.hybrid.scene, self.plan.commands, standoff=0.0)
+        scene, strikes = self.scene, approach(self.scene, self.plan.commands)
         place = StrikePlace.flat(scene, (float(strikes.target_pose[0, 2]), float(strikes.striker_pose[0, 2])))
         tracks: list[Track] = []
         arrows: list[Arrow] = []
         words = []
         for number, engine in enumerate(self.engines):
-            track, post, reason = simulated(engine, strikes, LASTS, place, COLOURS[(number + 2) % len(COLOURS)])
+            colour = COLOURS[(number + 2) % len(COLOURS)]
+            track, post, reason = simulated(engine, strikes, HORIZON, place, colour, from_there=True)
             if track is None:
                 words.append(f"{engine.name}: {reason}.")
                 continue
@@ -117,5 +119,5 @@ class PlanTakes:
 
     def _mark(self, name: str, pose: Array, colour: str) -> Mark:
         yaw = pose[2] if np.isfinite(pose[2]) else self.plan.expected[2]
-        place = np.array([pose[0], pose[1], self.hybrid.scene.shape.full_height / 2])
+        place = np.array([pose[0], pose[1], self.scene.shape.full_height / 2])
         return Mark(name, TARGET, place, about_z(yaw), colour)

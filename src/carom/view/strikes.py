@@ -178,10 +178,19 @@ def ground_under(trajectory: Trajectory) -> float:
 
 
 def simulated(
-    engine: StrikeEngineShown, strikes: Strikes, duration: float, place: StrikePlace, colour: str
+    engine: StrikeEngineShown,
+    strikes: Strikes,
+    duration: float,
+    place: StrikePlace,
+    colour: str,
+    *,
+    from_there: bool = False,
 ) -> tuple[Track | None, Array, str]:
-    """An engine's motion of one strike and its draws', the velocity after contact [3], and why there is none."""
-    run = _run(engine.simulator, strikes, duration)
+    """An engine's motion of one strike and its draws', the velocity after contact [3], and why there is none.
+
+    Strikers begin a moment before they touch, or, `from_there`, where the strike has them.
+    """
+    run = _run(engine.simulator, strikes, duration, from_there)
     lost = np.full(3, np.nan)
     if run.status[0] == Status.FAILED:
         return None, lost, "the simulation failed"
@@ -190,7 +199,7 @@ def simulated(
     track = _track(engine.name, run, place, colour)
     ghosts = []
     for draw in engine.draws:
-        other = _run(draw, strikes, duration)
+        other = _run(draw, strikes, duration, from_there)
         if other.status[0] not in (Status.FAILED, Status.MISSED) and np.isfinite(other.contact_time[0]):
             ghost = _track("", other, place, colour)
             ghosts.append(_on_times(ghost, track.time))
@@ -198,10 +207,10 @@ def simulated(
     return track, run.post[0], ""
 
 
-def _run(simulator: Simulator, strikes: Strikes, duration: float) -> Rollout:
+def _run(simulator: Simulator, strikes: Strikes, duration: float, from_there: bool) -> Rollout:
     relative = strikes.striker_velocity[:, :2] - strikes.target_velocity[:, :2]
     speed = max(float(np.linalg.norm(relative)), 1e-3)
-    initial = simulator.before_contact(strikes, BEFORE * speed)
+    initial = strikes if from_there else simulator.before_contact(strikes, BEFORE * speed)
     return simulator.rollout(initial, BEFORE + duration, frames=FRAMES)
 
 
