@@ -53,6 +53,7 @@ SLOW = (
     "test_cli_options.py",
     "test_cli_policies.py",
     "test_examples.py",
+    "test_wheel.py::test_what_is_installed_works_outside_of_the_clone",
     "train/test_train_run.py",
     "train/test_trials.py::test_intervals_hold_what_they_promise",
     "view/test_view_in_chromium.py",
