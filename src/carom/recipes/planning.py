@@ -75,12 +75,14 @@ class PlanResult(Result):
     exported: tuple[Path, ...]
     export: Path | None  #: that was asked for
     steps: tuple[Step, ...] = ()  #: what to do next
+    model: Path | None = None  #: folder of the model
 
     def next_commands(self) -> Sequence[str]:
         return commands_of(self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        return self.plan.to_dict()
+        named = {} if self.model is None else {"model": str(self.model)}
+        return {**self.plan.to_dict(), **named}
 
     def tables(self) -> Sequence[PrintedTable]:
         title = f"planned strike: {self.simulator.scene.name}"
@@ -119,12 +121,12 @@ def plan(
     found = search_strike(hybrid, simulator, space, wanted, search, seed=seed, threads=threads, progress=progress)
     report, exported = files.report, tuple[Path, ...]()
     if files.export is not None and found.reachable:
-        exported = export_plan(files.export, found, hybrid.scene, base=files.base)
+        exported = export_plan(files.export, found, hybrid.scene, base=files.base, model=Path(model))
     steps = after_planning(found, Path(model), exported, _asked(search, start, seed))
     if report is not None:
         pictures = [*plan_summary(found), *plan_figures(found, simulator), Next(steps)]
         report = write_report(report, pictures, title="A planned strike", subtitle=hybrid.scene.name)
-    return PlanResult(found, simulator, report, exported, files.export, steps)
+    return PlanResult(found, simulator, report, exported, files.export, steps, Path(model))
 
 
 def _asked(search: SearchOptions, start: Sequence[float], seed: int) -> tuple[object, ...]:
@@ -188,9 +190,17 @@ def _spread(plan: Plan, draws: Sequence[Simulator]) -> Array:
 
 
 def export_plan(
-    folder: Path, plan: Plan, scene: StrikeScene, *, base: tuple[float, float, float] = ORIGIN
+    folder: Path,
+    plan: Plan,
+    scene: StrikeScene,
+    *,
+    base: tuple[float, float, float] = ORIGIN,
+    model: Path | None = None,
 ) -> tuple[Path, ...]:
-    """Write a plan as set-points for a robot; `base` is the pose of its base in the world [m, m, rad]."""
+    """Write a plan as set-points for a robot; `base` is the pose of its base in the world [m, m, rad].
+
+    The file names the `model`, so that `carom view` finds it.
+    """
     touching = approach(scene, plan.commands, standoff=0.0)
     velocity = touching.striker_velocity[0, :2]
     way = strike_motion(
@@ -200,6 +210,6 @@ def export_plan(
         yaw=float(touching.striker_pose[0, 2]),
         settle=max(0.02, HOLD / float(np.linalg.norm(velocity))),
     )
-    return write_motion(
-        folder, way, strike={**plan.to_dict(), "striker": "flat" if scene.striker.flat else "round"}, base=base
-    )
+    striker = "flat" if scene.striker.flat else "round"
+    named = {} if model is None else {"model": str(model)}
+    return write_motion(folder, way, strike={**plan.to_dict(), "striker": striker, **named}, base=base)

@@ -18,9 +18,9 @@ from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
 from carom.state import Impacts
 from carom.view.shown import COLOURS, RECORDED, Arrow, Take, Track
-from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated
+from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated, until_rest
 
-LASTS = 1.5  #: [s] of a simulated strike or toss
+LASTS = 3.0  #: [s] of a simulated strike or toss
 TOSSES = 6  #: shown of a graph simulator
 HIGH, FAST, SPINS = (0.15, 0.3), 0.8, 6.0  #: heights [m], speeds [m/s] and spins [rad/s] of tosses at most
 
@@ -70,6 +70,7 @@ class ModelTakes:
             tracks.append(track)
             arrows += impulse_arrow(engine.name, scene, strikes, post, place.height)
         arrows += impulse_arrow(RECORDED, scene, strikes, row.post[0], place.height)
+        tracks = until_rest(tracks)
         if not tracks:
             still = place.still(strikes)
             tracks.append(still)

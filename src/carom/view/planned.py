@@ -19,7 +19,7 @@ from carom.scenes.strike import StrikeScene
 from carom.state import Array, StrikeCommands
 from carom.view.learned import scene_shapes
 from carom.view.shown import COLOURS, Arrow, Mark, Take, Track
-from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated
+from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated, until_rest
 
 FILE = "strike.json"
 POSES = {"contact_point_target_frame_m": 2, "velocity_target_frame_m_s": 2, "target_pose": 3, "expected_pose": 3}
@@ -109,6 +109,7 @@ class PlanTakes:
             arrows += impulse_arrow(engine.name, scene, strikes, post, place.height)
             away = 1e3 * float(np.linalg.norm(track.position[-1, 0, :2] - self.plan.wanted[:2]))
             words.append(f"{engine.name}: ends {away:.1f} mm from the wanted place.")
+        tracks = until_rest(tracks)
         if self.plan.points is not None:
             tracks.append(self.plan.points)
         if not tracks:

@@ -24,6 +24,8 @@ BEFORE = 0.15  #: [s] of approach that is simulated
 FRAMES = 241  #: instants of a simulated motion
 SHORTEST, LONGEST = 0.6, 8.0  #: [s] after contact that is simulated
 SMALL = 0.008  #: [m] radius of the ball that stands for a body without a shape
+STILL = 1e-6  #: [m] between two instants: less is rest
+LIES = 0.4  #: [s] for which a target is seen at rest
 LEAD = 0.6  #: [s] of a recording before contact that is shown
 TARGET, STRIKER = "target", "striker"
 
@@ -205,6 +207,22 @@ def simulated(
             ghosts.append(_on_times(ghost, track.time))
     track = Track(track.name, track.bodies, track.time, track.position, track.quaternion, colour, tuple(ghosts))
     return track, run.post[0], ""
+
+
+def until_rest(tracks: Sequence[Track]) -> list[Track]:
+    """The same motions, cut off together once all targets have come to rest and lain for a moment."""
+    ends = []
+    for track in tracks:
+        moves = np.flatnonzero(np.abs(np.diff(track.position[:, 0], axis=0)).max(axis=1) > STILL)
+        ends.append(float(track.time[moves[-1] + 1]) if len(moves) else 0.0)
+    last = max(ends, default=0.0) + LIES
+    cut = []
+    for track in tracks:
+        rows = slice(0, max(2, int(np.searchsorted(track.time, last))))
+        ghosts = tuple(Ghost(g.position[rows], g.quaternion[rows]) for g in track.ghosts)
+        own = track.time[rows], track.position[rows], track.quaternion[rows]
+        cut.append(Track(track.name, track.bodies, *own, track.colour, ghosts))
+    return cut
 
 
 def _run(simulator: Simulator, strikes: Strikes, duration: float, from_there: bool) -> Rollout:
