@@ -241,7 +241,7 @@ def test_turned_world_has_the_turned_motion(kind: str, scene: StrikeScene) -> No
     pose = np.concatenate([rotate(one.target_pose[..., :2], angle) + shift, one.target_pose[..., 2:] + angle], axis=-1)
     error = apart(replace(one, target_pose=pose), other, scene) / way(one, scene)
     # in MuJoCo equal but for rounding, which contacts can amplify
-    assert np.median(error) < (1e-9 if kind == "hybrid" else 0.01)
+    assert np.median(error) < (1e-9 if kind == "hybrid" else 0.02)
     assert error.max() < (1e-6 if kind == "hybrid" else 0.1)
     post = np.c_[rotate(one.post[:, :2], angle), one.post[:, 2]]
     off = np.abs(other.post - post).max(axis=1)

@@ -169,7 +169,9 @@ def frame_times(duration: ArrayLike, count: int, frames: int) -> Array:
 def without_bad_rows(initial: Strikes) -> tuple[Strikes, NDArray[np.bool_]]:
     """The strikes, rows with NaN replaced by harmless ones, and which those are [N]."""
     columns = (initial.target_pose, initial.target_velocity, initial.striker_pose, initial.striker_velocity)
-    bad = np.asarray(~np.isfinite(np.concatenate([*columns, initial.posture], axis=1)).all(axis=1))
+    bad = np.zeros(len(initial), dtype=bool)
+    for column in (*columns, initial.posture):
+        bad |= ~np.isfinite(column).all(axis=1)
     if not bad.any():
         return initial, bad
     instead = (np.zeros(3), np.zeros(3), np.array([1e2, 0.0, 0.0]), np.zeros(3))

@@ -7,7 +7,9 @@ for whole batches at once. Strikes outside what the model has learned are answer
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import final
 
 import numpy as np
@@ -29,6 +31,7 @@ from carom.scenes.strike import StrikeScene
 from carom.state import Array, Status, Strikes, rotate
 
 SLIDING = ("slider", "mujoco")
+STREAM = 2048  #: strikes that one thread has in hand: what fits into a cache
 
 
 @final
@@ -62,8 +65,10 @@ class HybridSimulator(StrikeEngine):
         if self.sliding == "mujoco":
             return self.engine.rolled(initial, times, orders, values)
         stepped = np.any(initial.target_velocity != 0, axis=1) | (orders is not None)
+        if not stepped.any():
+            return self._streamed(initial, times)
         parts = []
-        for rows, run in ((np.flatnonzero(~stepped), self._at_once), (np.flatnonzero(stepped), self._step_by_step)):
+        for rows, run in ((np.flatnonzero(~stepped), self._streamed), (np.flatnonzero(stepped), self._step_by_step)):
             if len(rows):
                 parts.append((rows, run(initial[rows], times[rows], None if orders is None else orders[rows])))
         order = np.argsort(np.concatenate([rows for rows, _ in parts]), kind="stable")
@@ -108,12 +113,33 @@ class HybridSimulator(StrikeEngine):
     def _step_by_step(self, initial: Strikes, times: Array, orders: Array | None) -> Rollout:
         return Stepped(self, initial, times, orders).run()
 
-    def _at_once(self, initial: Strikes, times: Array, _: Array | None = None) -> Rollout:
+    def _streamed(self, initial: Strikes, times: Array, _: Array | None = None) -> Rollout:
+        """Resting targets, each struck once: a few thousand at a time on each thread, so that memory stays flat."""
+        count = len(initial)
+        if count <= STREAM:
+            return self._at_once(initial, times)
+        first = self._at_once(initial[:STREAM], times[:STREAM])
+        names = Rollout.__dataclass_fields__
+        whole = {n: np.empty((count, *getattr(first, n).shape[1:]), getattr(first, n).dtype) for n in names}
+
+        def keep(part: Rollout, low: int) -> None:
+            for name, column in whole.items():
+                column[low : low + STREAM] = getattr(part, name)
+
+        keep(first, 0)
+        with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
+            rest = range(STREAM, count, STREAM)
+            rows = (slice(low, low + STREAM) for low in rest)
+            list(pool.map(lambda part, low: keep(self._at_once(initial[part], times[part]), low), rows, rest))
+        return Rollout(**whole)
+
+    def _at_once(self, initial: Strikes, times: Array) -> Rollout:
         """Resting targets, each struck once: approach, impact and slide in one go for all of them."""
         count = len(initial)
         reached = time_to_touch(self.scene, initial)
-        hit = np.flatnonzero(reached < times[:, -1])
-        rows = initial[hit]
+        meets = reached < times[:, -1]
+        hit = np.flatnonzero(meets)
+        rows = initial if len(hit) == count else initial[hit]
         contact = advanced(rows, reached[hit])
         post, known, guarded = self.impact.outcome(contact, touch=True)
         post, failed = self._own_contact(contact, post, ~known)
@@ -125,10 +151,10 @@ class HybridSimulator(StrikeEngine):
         slow = speed_of(self.scene, velocity[:, -1]) < REST_SPEED
         slow[hit] &= since[:, -1] > 0  # one that has yet to set out does not rest
         status = np.where(slow, Status.AT_REST, Status.MOVING).astype(np.int8)
-        status[np.setdiff1d(np.arange(count), hit)] = Status.MISSED
+        status[~meets] = Status.MISSED
         status[hit[failed]] = Status.FAILED
         pose[hit[failed]] = np.nan
-        before = np.minimum(times, np.where(np.isfinite(reached), reached, np.inf)[:, None])
+        before = np.minimum(times, reached[:, None])
         striker = initial.striker_pose[:, None] + before[..., None] * initial.striker_velocity[:, None]
         met, struck = _scattered(count, hit, reached[hit]), _scattered(count, hit, post)
         counts = (_counted(count, hit, flags) for flags in (np.ones(len(hit), bool), ~known, guarded))

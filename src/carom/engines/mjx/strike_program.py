@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from carom.engines.contract import REST_SPEED
-from carom.engines.mujoco.strike_run import OFF
+from carom.engines.mujoco.long_steps import OFF
 from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
 from carom.engines.strike_states import at_point, seen_states, turned
 from carom.scenes.strike import StrikeScene

@@ -12,6 +12,7 @@ from carom.core.rotations import about_z, multiply
 from carom.engines.approach import speed_of
 from carom.engines.contact_frames import contact_frames
 from carom.engines.contract import REST_SPEED, Rollout
+from carom.engines.mujoco.long_steps import LONG, OFF, LongSteps, steps_alone
 from carom.engines.over import QUIET_STEPS, READ_STEPS, STEADY_STEPS, contact_over
 from carom.engines.strike_frames import Frames
 from carom.engines.strike_states import PLANAR, at_point, put_strikes, seen_states, turned
@@ -20,9 +21,8 @@ from carom.state import Array, Status, Strikes
 if TYPE_CHECKING:
     from carom.engines.mujoco.strikes import MujocoSimulator
 
-STRIDE = 5  #: steps between looks at a target that slides alone
+LOOKS = 5  #: steps between looks at a target that slides alone
 NEVER = -1000  #: step of a contact that has not been
-OFF = -1e3  #: [m] margin of a pair that shall not even be looked at
 SEEN, PUSHES = ((-1.0, 1.0), (0.0, 0.0))  #: margin, gap [m] of a pair that is found but makes no force; of a usual one
 
 
@@ -62,6 +62,10 @@ class MujocoStrikes:
             made.set_const()
         self.qpos, self.qvel = self.batch.bind("qpos"), self.batch.bind("qvel")
         self.touch = self.batch.bind("sensordata")
+        self.longer: LongSteps | None = None
+        self.stride = LOOKS if owner.slower is None else LONG
+        if owner.slower is not None:
+            self.longer = LongSteps(owner.slower, self.timestep, (self.qpos, self.qvel))
         self.pair = owner.model.pair("striker").id
         self.margin, self.gap = self.batch.expand("pair_margin"), self.batch.expand("pair_gap")
         self._pair_mode(np.arange(self.count), SEEN if owner.answer else PUSHES)
@@ -124,29 +128,54 @@ class MujocoStrikes:
 
     def run(self) -> Rollout:
         """Step until every target rests or its time is over."""
-        active, done = np.arange(self.count), 0
         ends = np.ceil(self.times[:, -1] / self.timestep - 1e-9).astype(np.int64)
-        while len(active):
+        late, done = self._late(ends), 0
+        active = np.flatnonzero(late == 0)
+        while len(active) or done <= late.max():
+            if done:
+                active = np.sort(np.concatenate([active, self._arrive(np.flatnonzero(late == done), done)]))
             # whether a row is looked at less often depends on nothing but itself
             alone = (
                 self.gone[active]
                 & ~np.isfinite(self.release[active])
-                & (ends[active] - done >= STRIDE)
+                & (ends[active] - done >= self.stride)
                 & (self.controls is None)
             )
-            sliding, watched = self._advance(active[alone], done, STRIDE, ends), active[~alone]
-            for i in range(STRIDE):
+            longer, watched = alone & (self.longer is not None and self.longer.settled(active, done)), active[~alone]
+            sliding = [self._advance(active[alone & ~longer], done, self.stride, ends)]
+            sliding.append(self._advance(active[longer], done, self.stride, ends, self.longer))
+            for i in range(self.stride):
                 watched = self._advance(watched, done + i, 1, ends)
-            active, done = np.sort(np.concatenate([sliding, watched])), done + STRIDE
+            active, done = np.sort(np.concatenate([*sliding, watched])), done + self.stride
         return self._rollout()
 
-    def _advance(self, active: NDArray[np.int64], done: int, stride: int, ends: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Step these rows; returns those that go on."""
+    def _late(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Steps [N] in which a striker only comes nearer, and nothing has to be simulated."""
+        if self.longer is None or self.controls is not None or {"face_tilt", "face_offset"} & set(self.geometry):
+            return np.zeros(self.count, dtype=np.int64)
+        return steps_alone(self.scene, self.now, self.timestep, ends - self.stride) // self.stride * self.stride
+
+    def _arrive(self, rows: NDArray[np.int64], done: int) -> NDArray[np.int64]:
+        """Begin to simulate these rows, at the place that their strikers have come to in so many steps."""
+        before = self._state(rows)
+        self.qpos[rows, 7:10] += done * self.timestep * self.qvel[rows, 6:9]
+        self.frames.keep(rows, 0.0, done * self.timestep, (before, self._state(rows)))
+        return rows
+
+    def _advance(
+        self,
+        active: NDArray[np.int64],
+        done: int,
+        stride: int,
+        ends: NDArray[np.int64],
+        longer: LongSteps | None = None,
+    ) -> NDArray[np.int64]:
+        """Step these rows, in one longer step if `longer` is given; returns those that go on."""
         if not len(active):
             return active
         before = self._state(active)
         self._follow(active, done * self.timestep)
-        failed = self.batch.step(active, stride)
+        failed = longer.step(active, done) if longer else self.batch.step(active, stride)
         if len(failed):
             self.status[failed] = Status.FAILED
             kept = ~np.isin(active, failed)
@@ -243,6 +272,8 @@ class MujocoStrikes:
             late = (done * self.timestep - self.release[due])[:, None]
             self._set_target(due, state[:, :3] + (self.pending[due] - state[:, 3:6]) * late, self.pending[due])
             self.release[due] = np.inf
+            if self.longer is not None:
+                self.longer.set_out(due, done)
 
     def _set_target(self, rows: NDArray[np.int64], pose: Array, velocity: Array) -> None:
         turn = about_z(pose[:, 2] - self.yaw[rows])

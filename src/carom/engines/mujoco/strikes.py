@@ -7,6 +7,7 @@ the outcome, and MuJoCo goes on from there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from carom.engines.contract import Rollout, Validation
 from carom.engines.mujoco.batch import ModelBatch
 from carom.engines.mujoco.collide import Collider
+from carom.engines.mujoco.long_steps import slower_batch
 from carom.engines.mujoco.strike_run import Answer, MujocoStrikes
 from carom.engines.planar import StrikeEngine, joined, unknown_to_mujoco
 from carom.scenes.strike import StrikeScene
@@ -40,11 +42,12 @@ class MujocoSimulator(StrikeEngine):
         self.values = {p.name: float((values or {}).get(p.name, p.default)) for p in parameters}
         self.model = Collider(scene, parameters).model_with(np.array([self.values[p.name] for p in parameters]))
         self.batch = ModelBatch(self.model, threads=threads)
+        self.slower = slower_batch(self.model, threads=threads) if answer else None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MujocoSimulator:
         """Another one alike: Gymnasium copies what environments are made of, and a batch cannot be copied."""
         other = object.__new__(MujocoSimulator)
-        other.__dict__.update(self.__dict__, batch=ModelBatch(self.model, threads=self.threads))  # compiled once
+        other.__dict__.update(self.__dict__, batch=deepcopy(self.batch), slower=deepcopy(self.slower))  # compiled once
         return other
 
     def judged(self, scene: StrikeScene) -> Validation:
