@@ -10,8 +10,8 @@ and goes on when it is called again.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from carom.core.artefacts import refuse_other_settings, versions, write_header
@@ -94,9 +94,12 @@ def _hold_out(task: LoopTask, config: LoopConfig, out: Path) -> None:
 
 def task_of(config: LoopConfig, out: Path) -> LoopTask:
     """The adapter for a loop's kind of task."""
+    if config.task == "pushes":
+        if find_spec("stable_baselines3") is None:
+            raise CaromError("loops on pushes need Stable-Baselines3; install it with: pip install carom[rl]")
+        from carom.loop.pushes import PushLoop
+
+        return PushLoop(config, out)
     from carom.loop.strikes import StrikeLoop
 
-    kinds: Mapping[str, type[LoopTask]] = {"strikes": StrikeLoop}
-    if config.task not in kinds:
-        raise CaromError(f"task: expected one of {', '.join(kinds)}, got '{config.task}'")
-    return kinds[config.task](config, out)
+    return StrikeLoop(config, out)

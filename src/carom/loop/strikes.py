@@ -41,7 +41,7 @@ from carom.report import Section, Step
 from carom.scenes.load import load_scene, scene_from_bodies
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, StrikeCommands, wrap_angle
-from carom.train.infogap import conditional_kl, fading, gap
+from carom.train.infogap import conditional_kl, gap
 
 MODEL, CHOSEN = "model", "strikes.json"
 BUDGET = 400  #: simulated strikes of one plan
@@ -214,14 +214,6 @@ class StrikeLoop(LoopTask):
                 command("train", "--model", folder, "--out", "policies/loop"),
             ),
         ]
-
-    def weight(self, now: Round) -> float:
-        """The information term's weight: `information` times the gap, relative to the first one that was measured."""
-        if self.config.method not in ("infogap", "ensemble") or not now.earlier:
-            return 0.0
-        every = [*now.earlier[1:], now]  # nothing was tuned in the first round
-        gaps = [r.facts("tune")["gap"][self.config.estimator] for r in every]
-        return self.config.information * fading(gaps)
 
     def _goals(self, count: int) -> Array:
         """Poses [G, 3] to bring the block to, the same in every round: where MuJoCo's defaults bring it."""

@@ -15,6 +15,7 @@ from carom.loop.config import LoopConfig
 from carom.loop.steps import Facts, Round
 from carom.recipes.result import command
 from carom.report import Section, Step
+from carom.train.infogap import fading
 
 RECORDINGS = "recordings"  #: folder inside a deployment
 HELD_OUT = "held-out"  #: folder beside the rounds
@@ -59,6 +60,13 @@ class LoopTask(ABC):
     @abstractmethod
     def next_steps(self, rounds: Sequence[Round]) -> list[Step]:
         """What to do with the result."""
+
+    def weight(self, now: Round) -> float:
+        """The information term's weight: `information` times the gap, relative to the first one that was measured."""
+        if self.config.method not in ("infogap", "ensemble") or not now.earlier:
+            return 0.0
+        every = [*now.earlier[1:], now]  # nothing was tuned in the first round
+        return self.config.information * fading([r.facts("tune")["gap"][self.config.estimator] for r in every])
 
     def recordings(self, now: Round) -> list[Path]:
         """What was recorded in the rounds before this one, oldest first."""

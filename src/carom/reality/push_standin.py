@@ -95,6 +95,15 @@ class PushStandIn:
         """Push without targets of its own: the controller knows where to."""
         return self.deploy(controller, PushTasks(start, np.full((len(start), 3), np.nan), steps), folder, seed=seed)
 
+    def watch(self, controller: Controller, tasks: PushTasks, *, seed: int) -> Array:
+        """True poses [N, K + 1, 3] of the blocks at each period's beginning and the end; only a stand-in can tell."""
+        lab = _Run(self, tasks.start, [_stream(self.seed, seed, i) for i in range(len(tasks))])
+        poses = [lab.block()]
+        for number in range(tasks.steps):
+            lab.period(controller, number)
+            poses.append(lab.block())
+        return np.stack(poses, axis=1)
+
     def _takes(self, controller: Controller, tasks: PushTasks, seed: int) -> list[PushTake]:
         streams = [_stream(self.seed, seed, i) for i in range(len(tasks))]
         lab = _Run(self, tasks.start, streams)
@@ -190,18 +199,19 @@ class _Run:
         if planar:
             self.joints.position, self.joints.velocity = state.tool.copy(), state.tool_velocity.copy()
 
-    def _block(self) -> Array:
+    def block(self) -> Array:
+        """Poses [N, 3] of the blocks' frames now."""
         return self.state.frame(self.lab._base.com)
 
     def _see(self) -> None:
-        self.seen.block.append(self._block())
+        self.seen.block.append(self.block())
         self.seen.tip.append(self.lab.machine.tip(self.joints.position))
         self.seen.joints.append(self.joints.position.copy())
         self.seen.controls.append(self.history[-1])
 
     def _measured(self) -> SceneState:
         """What the robot's computer knows now: tracked pose of the block with its noise, joints from encoders."""
-        mocap, pose = self.lab.mocap, self._block()
+        mocap, pose = self.lab.mocap, self.block()
         noise = np.array([stream.standard_normal(3) for stream in self.streams])
         pose = pose + noise * [mocap.position_noise, mocap.position_noise, mocap.angle_noise]
         before = pose if self._before is None else self._before[0]

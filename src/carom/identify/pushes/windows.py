@@ -138,6 +138,8 @@ def _cut(
 def _stretches(take: _Take, longest: int, every: int) -> list[tuple[int, int]]:
     """Beginnings and ends of a take's windows: a new one begins at a rest in the later half of the one before."""
     found, begin, last = [], 0, take.last
+    if longest <= every:  # single transitions
+        return [(b, b + every) for b in range(0, last - every + 1, every)]
     while last - begin >= every:
         end = min(begin + longest, last)
         rests = begin + longest // 2 + np.flatnonzero(take.resting[begin + longest // 2 : end + 1])
