@@ -16,7 +16,7 @@ from carom.core.progress import Progress
 from carom.engines.pushing import push_simulator
 from carom.envs.pushing import Goals, PushingTask, pushing_task
 from carom.identify.pushes import tune
-from carom.identify.pushes.problem import parameters_of
+from carom.identify.pushes.problem import USUAL, parameters_of
 from carom.learn.transition import fit_residual, load_residual, save_residual
 from carom.loop.config import PERSON, LoopConfig
 from carom.loop.person import recorded_by_person
@@ -69,7 +69,7 @@ class PushLoop(LoopTask):
             raise CaromError(f"scene: expected one of {', '.join(OWN)} for pushes, got '{config.scene}'")
         self.scene: PushScene = push_scene(config.scene)
         self.task: PushingTask = pushing_task(self.scene)
-        parameters_of(self.scene, config.tuning.parameters)  # a name that does not exist is refused at once
+        parameters_of(self.scene, config.tuning.parameters or USUAL)  # a name that does not exist is refused at once
         self.reality = self._reality()
 
     def _reality(self) -> PushReality | None:
@@ -265,7 +265,7 @@ class PushLoop(LoopTask):
     @cached_property
     def _randomised(self) -> PushModel:
         """Simulators from the whole ranges; the one that predicts is that of all defaults."""
-        parameters = parameters_of(self.scene, self.config.tuning.parameters)
+        parameters = parameters_of(self.scene, self.config.tuning.parameters or USUAL)
         unit = np.random.default_rng([self.config.seed, 902]).uniform(size=(RANDOMISED, len(parameters)))
         draws = tuple({p.name: float(p.from_unit(u)) for p, u in zip(parameters, row, strict=True)} for row in unit)
         simulator = push_simulator(self.scene, tuple(p.name for p in parameters))
