@@ -33,6 +33,7 @@ SLOW = (
     "learn/graph/test_graph_training.py",
     "learn/impact/test_adapt.py",
     "learn/impact/test_shipped.py::test_adapt_needs_no_model",
+    "loop/test_loop_pushes.py",
     "loop/test_loop_strikes.py",
     "plan/test_arm_motion.py",
     "plan/test_plan_search.py",

@@ -143,7 +143,7 @@ def _success(rounds: Sequence[Round]) -> Section:
     columns = ("round", "trials", "success", "median distance [mm]", "median turn left [deg]")
     note = (
         "Trials of each round's policy in reality, with starts and goals that no one has seen: where the block lies "
-        "when time is up. Success: within 2 cm of its goal (a T: within 3 cm and 15 degrees; of a cube the place counts)."
+        "when time is up. Success: within 2 cm of its goal (a T: within 3 cm and 15 degrees)."
     )
     return Table("Success in reality", columns, tuple(rows), note)
 

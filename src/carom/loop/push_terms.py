@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from carom.engines.pushing import flat
+from carom.engines.pushing import PushSimulator, flat, push_simulator
 from carom.envs.pushing import Goals, PushingTask
 from carom.learn.transition.residual import lever_of
 from carom.loop.push_data import PushModel, goals_of, transitions_of
@@ -48,6 +48,7 @@ def disagreement(
     rng = np.random.default_rng([seed, 73])
     state, goals = task.sample(ROWS, rng)
     run = model.pushes.open(state, {k: np.full(ROWS, v) for k, v in model.values.items()})
+    asked = push_simulator(task.scene, tuple(model.values))  # of its own: the other one is in the middle of its run
     bold = rng.random(ROWS) < BOLD
     wander = rng.uniform(-1, 1, (ROWS, task.acts))
     found: list[Transitions] = []
@@ -60,7 +61,7 @@ def disagreement(
             action = np.where(bold[:, None], wander, np.clip(own, -1, 1))
         controls, held = task.controls(state, action), run.held.copy()
         after = run.step(controls)
-        said = np.stack([_asked(model, draw, state, controls, held) for draw in range(len(model.draws))])
+        said = _asked(asked, model, state, controls, held)
         good = np.isfinite(said).all(axis=(0, 2)) & after.finite & ~task.outside(state)
         rows = np.flatnonzero(good)
         if len(rows):
@@ -70,11 +71,13 @@ def disagreement(
     return Transitions.joined(found), np.concatenate(told)
 
 
-def _asked(model: PushModel, draw: int, state: SceneState, controls: Array, held: Array) -> Array:
-    """Where the blocks come to in one period by a plausible simulator [N, 3]: x, y, turn times the lever."""
-    values = {k: np.full(len(state), v) for k, v in model.draws[draw].items()}
-    end = flat(model.simulator.open(state, values, held=held).step(controls))
-    return np.asarray(end[:, -6:-3] * [1.0, 1.0, lever_of(model.simulator.scene)])
+def _asked(simulator: PushSimulator, model: PushModel, state: SceneState, controls: Array, held: Array) -> Array:
+    """Where blocks come to in one period by each plausible simulator [E, N, 3]: x, y, turn times the lever."""
+    count, times = len(state), len(model.draws)
+    rows = np.tile(np.arange(count), times)
+    values = {k: np.repeat([draw[k] for draw in model.draws], count) for k in model.values}
+    end = flat(simulator.open(state[rows], values, held=held[rows]).step(controls[rows]))
+    return np.asarray(end[:, -6:-3] * [1.0, 1.0, lever_of(simulator.scene)]).reshape(times, count, 3)
 
 
 def _seen(task: PushingTask, before: SceneState, after: SceneState, goals: Goals, action: Array) -> Transitions:
