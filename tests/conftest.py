@@ -20,6 +20,7 @@ SLOW = (
     "hybrid/test_hybrid_model.py",
     "hybrid/test_hybrid_step.py",
     "identify/next/test_suggest.py",
+    "identify/pushes/test_tune.py::test_frictions_mass_and_delay_come_back",
     "identify/strikes/test_gradient.py",
     "identify/strikes/test_search.py",
     "identify/strikes/test_slides.py",

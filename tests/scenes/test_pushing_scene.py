@@ -155,6 +155,33 @@ def test_friction_slows_a_block_as_coulomb_says() -> None:
     np.testing.assert_allclose(heavy, 0.25 / (2 * 0.3 * 9.81), rtol=0.06)  # whatever its mass
 
 
+@pytest.mark.parametrize(("name", "loose"), [("planar-cube", 0.08), ("planar-t", 0.25)])
+def test_pressure_spread_is_the_lever_of_friction_against_turning(name: str, loose: float) -> None:
+    """A spinning block stops after w^2 I / (2 mu m g lever); how far it slides does not depend on the spread.
+
+    The T's feet do not carry alike, so its lever is only about the mean one.
+    """
+    scene, spread = push_scene(name), np.array([0.4, 0.6, 1.0])
+    start = scene.placed(np.zeros((3, 3)), np.tile([-0.3, 0.0], (3, 1)))
+    start.spin[:, 0, 2] = 10.0
+    engine = MujocoEngine(scene, ("ground_friction", "pressure_spread"), threads=1)
+    values = {"ground_friction": 0.2, "pressure_spread": spread}
+    held = start.joint_position[:, None]
+    turned = 2 * np.arcsin(engine.open(start, values).rollout(0.6, held).quaternion[:, -1, 0, 3])
+    model, body = scene.model, scene.model.body(scene.block_body).id
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    about_z = (data.ximat[body].reshape(3, 3) ** 2 @ model.body_inertia[body])[2]
+    lever = spread * np.linalg.norm(scene.corners, axis=-1).mean()
+    expected = 100.0 * about_z / (2 * 0.2 * float(model.body_mass[body]) * 9.81 * lever)
+    np.testing.assert_allclose(turned, expected, rtol=loose)
+    start = scene.placed(np.zeros((3, 3)), np.tile([-0.3, 0.0], (3, 1)))
+    start.velocity[:, 0, 0] = 0.4
+    assert (start.spin == 0).all()  # velocity and spin are not one array
+    end = engine.open(start, values).rollout(1.0, held).position[:, -1, 0, 0]
+    np.testing.assert_allclose(end, 0.16 / (2 * 0.2 * 9.81), rtol=0.05)
+
+
 def test_restitution_is_the_share_of_speed_kept() -> None:
     """A cube that slides without friction into the held tool."""
     scene, wanted = push_scene("planar-cube"), np.array([0.2, 0.5, 0.8])

@@ -22,6 +22,7 @@ MODULES = {
     "planning-time": "planning_time",
     "ray": "cluster",
     "recovery": "recovery",
+    "recovery-pushes": "recovery_pushes",
     "recovery-strikes": "recovery_strikes",
     "robot-hits": "robot_hits",
     "routes": "routes",

@@ -13,8 +13,9 @@ from carom.engines.mujoco.engine import MujocoEngine
 from carom.engines.pushing import PERIOD, PushSimulator
 from carom.reality.push_contract import PushCommands
 from carom.recordings import Ground, Recordings, Trajectory
-from carom.scenes.pushing import PushScene
+from carom.scenes.pushing import PushScene, push_scene
 from carom.scenes.pushing.robots import ROUND, arm_joints
+from carom.scenes.scene import MjcfScene
 from carom.scenes.shapes import Body, Shape
 
 FINE = 0.005  #: [s] between samples
@@ -101,3 +102,12 @@ def declared(scene: PushScene) -> dict[str, Body]:
         "block": Body("block", "target", shape, mass=mass),
         "tool": Body("tool", "tool", Shape("cylinder", radius=ROUND, height=0.05)),
     }
+
+
+def stiff_scene() -> PushScene:
+    """The planar cube with servos that no block bends: where the tool goes, nothing shows how heavy the block is."""
+    text = push_scene("planar-cube").spec().to_xml()
+    stiffer = (('gainprm="250"', 'gainprm="20000"'), ("0 -250 -15", "0 -20000 -300"), ("-20 20", "-400 400"))
+    for own, other in (*stiffer, ('contype="0" conaffinity="0" ', "")):
+        text = text.replace(own, other)
+    return PushScene("stiff", own=MjcfScene("stiff", text, roles={"target": "block", "tool": "tool"}))

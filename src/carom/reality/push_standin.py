@@ -62,11 +62,12 @@ class PushStandIn:
     def truth(self) -> dict[str, float]:
         """True values of those parameters that a scene of pushing can express. Only a stand-in can tell."""
         effects, offset = self.effects, self._base.com - self._even_com
+        corners = float(np.linalg.norm(self.scene.corners, axis=-1).mean())
         lever = float(self._base.share @ np.linalg.norm(self._base.points, axis=1))
         return {
             "ground_friction": self.setting.ground_friction,
             "striker_friction": self.setting.tool_friction,
-            "torsional_friction": self.setting.ground_friction * (lever + effects.torsion),
+            "pressure_spread": (lever + effects.torsion) / corners,
             "mass_scale": self.setting.mass_scale,
             "com_x": float(offset[0]),
             "com_y": float(offset[1]),

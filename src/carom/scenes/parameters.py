@@ -141,6 +141,7 @@ _PUSH = (
     _P("joint_friction", "1", 0.0, 0.2, 0.0, False, "friction of the robot's joints over their greatest force"),
     _P("joint_damping", "1", 0.0, 2.0, 0.0, False, "viscous friction of the joints over their servos' own damping"),
     _P("servo_stiffness", "1", 0.2, 5.0, 1.0, True, "stiffness of the servos over the declared one"),
+    _P("pressure_spread", "1", 0.2, 1.0, 1.0, False, "mean lever of the block's weight, over that of its corners"),
     _P("tool_offset_x", "m", -0.02, 0.02, 0.0, False, "tool against where it is declared, across it, ahead"),
     _P("tool_offset_y", "m", -0.02, 0.02, 0.0, False, "tool against where it is declared, across it, aside"),
     _P("actuator_delay", "s", 0.0, 0.1, 0.0, False, "from a set-point to the servos' answer"),

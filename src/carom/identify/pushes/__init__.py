@@ -1,6 +1,6 @@
 """Parameters from recordings of a robot that pushes a block: replayed windows, search, and how far to trust it."""
 
-from carom.identify.pushes.search import METHODS, Tuned, tune
+from carom.identify.pushes.search import METHODS, Method, Tuned, tune
 from carom.identify.pushes.windows import Windows, windows_of
 
-__all__ = ["METHODS", "Tuned", "Windows", "tune", "windows_of"]
+__all__ = ["METHODS", "Method", "Tuned", "Windows", "tune", "windows_of"]

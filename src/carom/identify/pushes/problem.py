@@ -12,7 +12,7 @@ from carom.core.errors import CaromError, unknown_name
 from carom.core.rotations import about_z, multiply, unwrapped_yaw
 from carom.engines.mujoco.engine import MujocoEngine
 from carom.engines.pushing import DELAY, PushSimulator
-from carom.identify.problem import Held, Problem
+from carom.identify.problem import GIVEN, Held, Problem
 from carom.identify.pushes.windows import Windows
 from carom.scenes.parameters import PARAMETERS, Parameter
 from carom.scenes.pushing import PushScene
@@ -210,15 +210,30 @@ def _made_by_starts(off: Array, moved: Array) -> Array:
     return np.asarray((change @ found)[..., 0].reshape(off.shape))
 
 
-def parameters_of(scene: PushScene, names: Sequence[str] | None) -> tuple[Parameter, ...]:
-    """The parameters of these names (None: the usual ones), with their bounds; refuses those the scene lacks."""
+def parameters_of(scene: PushScene, names: Sequence[str]) -> tuple[Parameter, ...]:
+    """The parameters of these names, with their bounds; refuses those the scene lacks."""
     takes = (*scene.takes, DELAY)
-    for name in names or ():
+    for name in names:
         if name not in takes:
             raise CaromError(unknown_name(f"parameter of scene '{scene.name}'", name, takes))
-    if names is not None and not names:
-        raise CaromError("parameters: expected at least one name, got none")
-    return tuple(PARAMETERS[name] for name in (dict.fromkeys(names) if names is not None else USUAL))
+    if not names:
+        raise CaromError("every parameter is fixed: nothing is left to identify")
+    return tuple(PARAMETERS[name] for name in dict.fromkeys(names))
+
+
+def held_at(scene: PushScene, fixed: Mapping[str, float]) -> tuple[Parameter, ...]:
+    """The parameters that are held; refuses values out of their bounds."""
+    for p in parameters_of(scene, tuple(fixed)) if fixed else ():
+        if not p.low <= fixed[p.name] <= p.high:
+            raise CaromError(
+                f"fixed parameter '{p.name}' must lie from {p.low:g} to {p.high:g} [{p.unit}], got {fixed[p.name]:g}"
+            )
+    return tuple(PARAMETERS[name] for name in fixed)
+
+
+def held_values(fixed: Mapping[str, float]) -> Held:
+    """Their values, and why they are not looked for."""
+    return {name: (float(value), GIVEN) for name, value in fixed.items()}
 
 
 def given_values(parameters: Sequence[Parameter], start: Mapping[str, float] | None) -> Array | None:

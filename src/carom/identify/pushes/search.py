@@ -17,7 +17,7 @@ from carom.core.spread import even_spread
 from carom.identify import trust
 from carom.identify.planes import NEAR, SHARES, fit_through, tried_along
 from carom.identify.problem import Effort
-from carom.identify.pushes.problem import PushProblem, given_values, parameters_of
+from carom.identify.pushes.problem import USUAL, PushProblem, given_values, held_at, held_values, parameters_of
 from carom.identify.pushes.windows import windows_of
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
 from carom.recordings import Recordings
@@ -59,6 +59,7 @@ def tune(
     recordings: Recordings | Sequence[Recordings],
     *,
     parameters: Sequence[str] | None = None,
+    fixed: Mapping[str, float] | None = None,
     method: Method = "cma",
     budget: int | None = None,
     start: Mapping[str, float] | None = None,
@@ -68,18 +69,19 @@ def tune(
 ) -> Tuned:
     """Find parameters with which a scene of pushing, told the recorded set-points, moves as it was recorded to move.
 
-    `budget` is how often all pushes may be replayed; `start` gives values to begin at, by name. `cma` searches with
-    CMA-ES on a few windows and goes on by Gauss-Newton steps with batched differences, `gauss-newton` is the latter
-    alone, `random` takes the best of an even spread.
+    `fixed` holds parameters at values. `budget` is how often all pushes may be replayed; `start` gives values to begin
+    at, by name. `cma` searches with CMA-ES on a few windows and goes on by Gauss-Newton steps with batched differences,
+    `gauss-newton` is the latter alone, `random` takes the best of an even spread.
     """
     began = perf_counter()
     if method not in METHODS:
         raise CaromError(f"tuning with pushes: {unknown_name('method', method, METHODS)}")
-    looked_for = parameters_of(scene, parameters)
+    looked_for = parameters_of(scene, [n for n in parameters or USUAL if n not in (fixed or {})])
+    held = held_at(scene, fixed or {})
     if budget is not None and budget < 2 * len(looked_for) + 1:
         raise CaromError(f"budget: expected {2 * len(looked_for) + 1} replays of all pushes or more, got {budget}")
     windows = windows_of(scene, recordings)
-    whole = PushProblem.of(scene, windows, looked_for, {}, threads=threads)
+    whole = PushProblem.of(scene, windows, (*looked_for, *held), held_values(fixed or {}), threads=threads)
     problem = replace(whole.giving_up(_unseen(whole)), effort=Effort())
     first = given_values(problem.sought, start)
     unit = _search(problem, method, budget, first, seed, progress or (lambda done, total: None))

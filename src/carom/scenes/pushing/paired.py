@@ -9,25 +9,32 @@ from carom.core.errors import SceneError
 from carom.state import Array
 
 
-def pair_contacts(spec: mujoco.MjSpec, block: str, tool: str, *, condim: int, friction: float | None) -> None:
+def pair_contacts(
+    spec: mujoco.MjSpec, block: str, tool: str, *, condim: int, friction: float | None, feet: str
+) -> None:
     """Pairs `ground-GEOM` and `striker-TOOL-GEOM` for each geom of the block, and `table-GEOM` for the arm.
 
     A parameter of contacts is written into pairs, so a user's own contacts become pairs as well; `friction` None:
-    as the geoms have it.
+    as the geoms have it. A block with geoms whose names begin with `feet` stands on those alone.
     """
     solid = [geom for geom in spec.geoms if friction is not None or geom.contype or geom.conaffinity]
     for i, geom in enumerate(spec.geoms):
         geom.name = geom.name or f"geom_{i}"
     blocks, tools = ([g for g in solid if g.parent.name == name] for name in (block, tool))
+    standing = [g for g in spec.geoms if g.parent.name == block and g.name.startswith(feet)]
+    blocks = [g for g in blocks if g not in standing]
     tables = [g for g in solid if g.parent.name == "world" and g.name != "base"]
     for what, found in (("target", blocks), ("tool", tools), ("table", tables)):
         if not found:
             raise SceneError(f"pushing needs a geom that meets others on the {what}; found none")
     taken = {frozenset((pair.geomname1, pair.geomname2)) for pair in spec.pairs}
-    wanted = [("ground", table, own) for table in tables for own in blocks]
+    wanted = [("ground", table, own) for table in tables for own in standing or blocks]
     wanted += [("striker", hand, own) for hand in tools for own in blocks]
     if friction is not None and spec.body("tool").parent.name != "world":  # the arm; a tool on slides stays above
         wanted += [("table", tables[0], spec.geom(name)) for name in ("tool", "forearm")]
+    if standing:  # all that they meet is named here, and the table must not carry them beside their feet
+        for geom in blocks:
+            geom.contype = geom.conaffinity = 0
     names: set[str] = set()
     for kind, one, other in wanted:
         if frozenset((one.name, other.name)) in taken:

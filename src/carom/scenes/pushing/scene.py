@@ -16,7 +16,7 @@ from carom.scenes.pushing.blocks import MASS, add_block, boxes_of, corners_of
 from carom.scenes.pushing.kinematics import Chain, chain_to
 from carom.scenes.pushing.paired import pair_contacts, tool_point
 from carom.scenes.pushing.robots import robot_xml
-from carom.scenes.pushing.writing import TAKES, write_contact_parameters, write_robot
+from carom.scenes.pushing.writing import FEET, FOOT, SPREAD, TAKES, write_contact_parameters, write_robot
 from carom.scenes.scene import MjcfScene, Scene
 from carom.state import Array, SceneState
 
@@ -129,16 +129,17 @@ class PushScene(Scene):
         body = self.model.body(self.block_body)
         position, turn = np.tile(body.pos, (count, 1, 1)), np.tile(body.quat, (count, 1, 1))
         own = [int(self.model.joint(name).qposadr[0]) for name in self.joint_names]
-        joints, still = np.tile(self.model.qpos0[own], (count, 1)), np.zeros((count, 1, 3))
-        return SceneState((self.block_body,), position, turn, still, still, self.joint_names, joints)
+        joints, (velocity, spin) = np.tile(self.model.qpos0[own], (count, 1)), np.zeros((2, count, 1, 3))
+        return SceneState((self.block_body,), position, turn, velocity, spin, self.joint_names, joints)
 
     def placed(self, block: Array, joints: Array) -> SceneState:
         """At rest with blocks at x, y, yaw [N, 3] [m, m, rad] on the table, and joints [N, J]."""
         start = self.home(len(block))
         position = np.column_stack([block[:, :2], np.full(len(block), self.rest_height)])
         turn = about_z(block[:, 2])
-        still = np.zeros((len(block), 1, 3))
-        return SceneState(start.bodies, position[:, None], turn[:, None], still, still, start.joints, joints)
+        return SceneState(
+            start.bodies, position[:, None], turn[:, None], start.velocity, start.spin, start.joints, joints
+        )
 
     def spec(self, *, step: float | None = None, parameters: Sequence[str] = ()) -> mujoco.MjSpec:
         """See `Scene`; the solver's settings are MuJoCo's own."""
@@ -155,8 +156,21 @@ class PushScene(Scene):
             spec.worldbody.add_geom(name="ground", type=plane, size=[2, 2, 0.1], rgba=[0.93, 0.93, 0.9, 1.0])
             add_block(spec, self.block, self.mass, PLACES[self.robot])
         spec.modelname = self.name
+        if SPREAD in parameters:
+            for i, (x, y) in enumerate(self.corners.reshape(-1, 2)):
+                spec.body(self.block_body).add_geom(
+                    name=f"{FEET}{i}",
+                    type=mujoco.mjtGeom.mjGEOM_SPHERE,
+                    pos=[x, y, FOOT - self.rest_height],
+                    size=[FOOT, 0, 0],
+                    mass=0,
+                    contype=0,
+                    conaffinity=0,
+                )
         condim = 4 if "torsional_friction" in parameters else 3
-        pair_contacts(spec, self.block_body, self.tool_body, condim=condim, friction=None if self.own else FRICTION)
+        pair_contacts(
+            spec, self.block_body, self.tool_body, condim=condim, friction=None if self.own else FRICTION, feet=FEET
+        )
         spec.body(self.block_body).simple = False  # its centre of mass may be moved per row
         return spec
 

@@ -19,7 +19,10 @@ CONTACTS = ("ground_friction", "striker_friction", "torsional_friction", "ground
 OF_BLOCK = ("mass_scale", "inertia_scale", "com_x", "com_y")
 OF_ROBOT = ("joint_friction", "joint_damping", "servo_stiffness", "tool_offset_x", "tool_offset_y")
 TIME_CONSTANT = 0.02  #: [s] of a contact with a damping ratio of 1: MuJoCo's own
-TAKES = (*CONTACTS, "restitution", *OF_BLOCK, *OF_ROBOT)  #: by a scene of pushing
+SPREAD = "pressure_spread"
+TAKES = (*CONTACTS, "restitution", SPREAD, *OF_BLOCK, *OF_ROBOT)  #: by a scene of pushing
+FEET = "foot_"  #: names of the feet on which a block stands where its pressure may spread less than to its corners
+FOOT = 0.004  #: [m] radius of each
 
 
 def damping_of(restitution: Array) -> Array:
@@ -45,10 +48,20 @@ def write_contact_parameters(name: str, batch: Any, values: Mapping[str, Array])
             Write("solref", (0,), pair).into_batch(batch, TIME_CONSTANT / found[f"{pair}_damping"])
 
 
+def _write_spread(scene: PushScene, batch: Any, spread: Array) -> None:
+    """Where the feet are that carry the block: on the way from its middle to its corners."""
+    model = batch.model
+    feet = [i for i in range(model.ngeom) if model.geom(i).name.startswith(FEET)]
+    corners = scene.corners.reshape(-1, 2)
+    batch.expand("geom_pos")[:, feet, :2] = spread[:, None, None] * corners
+
+
 def write_robot(scene: PushScene, batch: Any, values: Mapping[str, Array]) -> None:
     """All but the contacts, each value [N], into a `mujoco.batch.Batch`."""
     _write_block(scene, batch, values)
     _write_joints(scene, batch, values)
+    if SPREAD in values:
+        _write_spread(scene, batch, values[SPREAD])
     if {"tool_offset_x", "tool_offset_y"} & values.keys():
         _write_tool(scene, batch, values)
 
