@@ -31,7 +31,7 @@ def policy(tmp_path_factory):
     facts = json.loads(said)
     assert facts["transitions"] == 384
     assert facts["simulator"] == "mujoco"
-    assert set(facts["timing"]) == {"environment", "updates", "rest", "total"}
+    assert set(facts["timing"]) == {"environment", "updates", "rest", "total", "cpu"}
     own = facts["in_own_simulator"]
     assert own["trials"] == 100
     assert own["success_rate_interval"][0] <= own["success_rate"] <= own["success_rate_interval"][1]

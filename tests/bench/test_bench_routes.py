@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
-from carom.bench.routes import METHODS, REALITIES, TOGETHER, _preset, _widened, jobs
+from carom.bench.routes import METHODS, REALITIES, TOGETHER, _preset, jobs, widened
 from carom.reality import ALL_SETTINGS
 
 
@@ -39,7 +39,7 @@ def test_intervals_are_the_wider_of_trials_and_seeds():
         *_rows("success-rate-low", (0.4, 0.5, 0.6)),
         *_rows("success-rate-high", (0.6, 0.7, 0.8)),
     ]
-    ends = {row["metric"]: row["value"] for row in _widened(scattered)}
+    ends = {row["metric"]: row["value"] for row in widened(scattered)}
     half = 4.302653 * 0.1 / np.sqrt(3)  # Student's t for 2 degrees of freedom
     assert ends["success-rate-low"] == pytest.approx(0.6 - half, abs=1e-6)
     assert ends["success-rate-high"] == pytest.approx(0.6 + half, abs=1e-6)
@@ -48,6 +48,6 @@ def test_intervals_are_the_wider_of_trials_and_seeds():
         *_rows("success-rate-low", (0.96,) * 3),
         *_rows("success-rate-high", (1.0,) * 3),
     ]
-    ends = {row["metric"]: row["value"] for row in _widened(alike)}
+    ends = {row["metric"]: row["value"] for row in widened(alike)}
     assert (ends["success-rate-low"], ends["success-rate-high"]) == (0.96, 1.0)
-    assert _widened(_rows("total-s", (3.0,))) == _rows("total-s", (3.0,))
+    assert widened(_rows("total-s", (3.0,))) == _rows("total-s", (3.0,))

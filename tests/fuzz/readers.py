@@ -284,6 +284,34 @@ def _load_route(folder: Path) -> str:
     return str(route_from(folder / "route.yaml"))
 
 
+PUSHED = """<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="1 1 0.1"/>
+<body name="puck" pos="0.1 0 0.03"><freejoint/><geom type="cylinder" size="0.04 0.03" mass="0.3"/></body>
+<body name="finger"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
+<geom type="sphere" size="0.01" pos="0 0 0.03" mass="0.3"/></body></worldbody><actuator>
+<position joint="x" kp="200" kv="15" ctrlrange="-1 1"/><position joint="y" kp="200" kv="15" ctrlrange="-1 1"/>
+</actuator></mujoco>"""
+PUSHING = """format: carom-pushing/1
+mjcf: cell.xml
+roles: {target: puck, tool: finger}
+start: {centre: [0.12, 0], far: 0.03}
+goal: {centre: [0.12, 0], near: 0.02, far: 0.15, aside: 120}
+border: {far: 0.4}
+turn: 60
+"""
+
+
+def _pushing(folder: Path) -> None:
+    (folder / "cell.xml").write_text(PUSHED)
+    (folder / "task.yaml").write_text(PUSHING)
+
+
+def _load_pushing(folder: Path) -> str:
+    from carom.envs.pushing.files import load_task
+
+    task = load_task(folder / "task.yaml")
+    return f"{task.places} {task.steps} {task.reach}"
+
+
 def _bases(folder: Path) -> None:
     from carom.learn.impact.distill import DistillOptions, distill
 
@@ -545,6 +573,7 @@ READERS: Mapping[str, Reader] = {
     "mesh": Reader(_meshes, _load_meshes, ("*.stl", "*.obj", "stl.yaml"), share=1),
     "parameters": Reader(_parameters, _load_parameters, ("parameters.yaml",), share=7),
     "route": Reader(_routes, _load_route, ("route.yaml",), share=7),
+    "pushing": Reader(_pushing, _load_pushing, ("task.yaml", "task.yaml", "cell.xml"), share=3),
     "bases": Reader(_bases, _load_bases, ("model.json", "*.safetensors"), MODEL, share=6),
     "hybrid": Reader(
         _hybrid, _load_hybrid, ("hybrid/*.json", "hybrid/*.safetensors"), ("hybrid/model.json", "hybrid/hybrid.json"), 1

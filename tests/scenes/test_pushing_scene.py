@@ -232,6 +232,14 @@ def test_a_users_own_mjcf_is_pushed_by_its_roles() -> None:
         (lambda: PushScene("x", robot="leg"), "unknown robot 'leg'"),
         (lambda: PushScene("x", mass=-1.0), r"scene 'x': the block needs a positive mass \[kg\], got -1.0"),
         (
+            lambda: PushScene("x", own=MjcfScene("x", OWN_MJCF, roles={"target": "finger", "tool": "puck"})),
+            "scene 'x': pushing needs one free joint, that of the target finger; got puck",
+        ),
+        (
+            lambda: PushScene("x", own=MjcfScene("x", OWN_MJCF, roles={"target": "puck", "tool": "puck"})),
+            "scene 'x': the tool puck is part of the target puck",
+        ),
+        (
             lambda: PushScene("x", own=MjcfScene("x", OWN_MJCF, roles={"target": "puck"})),
             "scene 'x': pushing needs the role tool",
         ),

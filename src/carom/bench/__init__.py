@@ -20,6 +20,7 @@ MODULES = {
     "impact-accuracy": "impact_accuracy",
     "planning": "planning",
     "planning-time": "planning_time",
+    "push-learning": "push_learning",
     "ray": "cluster",
     "recovery": "recovery",
     "recovery-pushes": "recovery_pushes",

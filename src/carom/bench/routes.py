@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,7 @@ ONCE = ("hybrid", "mujoco")  #: simulators of easier stand-ins and of the paper'
 
 
 def _settings(o: Options) -> dict[str, Any]:
-    presets = [asdict(_preset(name)) for name in ("fast", "paper")]
+    presets = [_preset(name).stated() for name in ("fast", "paper")]
     given = {"samples": o.samples, "seed": o.seed}
     return {**given, "steps": STEPS, "trials": TRIALS, "draws": DRAWS, "presets": presets}
 
@@ -67,7 +67,7 @@ BENCHMARK = Benchmark(
     settings=_settings,
     work=_work,
     notes=_notes,
-    rows=lambda values: summarise(_widened(values)),
+    rows=lambda values: summarise(widened(values)),
 )
 
 
@@ -130,7 +130,7 @@ def _piece(on: str, method: str, draw: int, preset: str, o: Options) -> Rows:
     return rows
 
 
-def _widened(values: Rows) -> Rows:
+def widened(values: Rows) -> Rows:
     """The rows with each rate's 95 % interval: the wider of the trials' own (mean over seeds) and the seeds'."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for row in values:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import bringing, learn, looping, measure, robots, scale, use, viewing
+from carom.cli import bringing, learn, looping, measure, policies, robots, scale, use, viewing
 from carom.cli.drawing import harmless
 from carom.cli.options import Command
 from carom.core.errors import CaromError
@@ -56,8 +56,8 @@ for command in (
     learn.predict,
     use.plan,
     robots.export,
-    use.train,
-    use.rollout,
+    policies.train,
+    policies.rollout,
     looping.loop,
     viewing.view,
     measure.evaluate,

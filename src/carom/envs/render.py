@@ -40,7 +40,7 @@ INK: Colour = (60, 55, 48)
 
 
 @dataclass(frozen=True)
-class _Canvas:
+class Canvas:
     """World coordinates on an image."""
 
     image: Image.Image
@@ -117,7 +117,7 @@ def animation(frames: Sequence[Pixels], path: Path, *, seconds: float = 0.6) -> 
     images[0].save(path, format="GIF", optimize=True, **more)
 
 
-def _table(corners: Array) -> _Canvas:
+def _table(corners: Array) -> Canvas:
     low, high = corners.min(axis=0) - MARGIN, corners.max(axis=0) + MARGIN
     scale = FINE * WIDTH / float(high[0] - low[0])
     if high[1] - low[1] > 2 * (high[0] - low[0]):  # a route that goes up: as wide, and no taller than twice that
@@ -126,10 +126,10 @@ def _table(corners: Array) -> _Canvas:
         scale = FINE * WIDTH / float(high[0] - low[0])
     height = FINE * (round(scale * float(high[1] - low[1]) / FINE) + HEADER)
     image = Image.new("RGB", (FINE * WIDTH, height), TABLE)
-    return _Canvas(image, ImageDraw.Draw(image), low, scale, float(height))
+    return Canvas(image, ImageDraw.Draw(image), low, scale, float(height))
 
 
-def _corridor(canvas: _Canvas, corners: Array) -> None:
+def _corridor(canvas: Canvas, corners: Array) -> None:
     """The safe zone with its border: the same shape twice, the inner one narrower by the border."""
     border = 1.5 * FINE / canvas.scale
     for half, colour in ((HALF_WIDTH + border, BORDER), (HALF_WIDTH, CORRIDOR)):
@@ -145,7 +145,7 @@ def _corridor(canvas: _Canvas, corners: Array) -> None:
             canvas.draw.line(canvas.at(piece), fill=LINE, width=FINE)
 
 
-def _sub_goals(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
+def _sub_goals(canvas: Canvas, batch: StrikeBatch, row: int) -> None:
     current = int(batch.current[row])
     for index, goal in enumerate(batch.goals[row]):
         if index >= current:
@@ -162,7 +162,7 @@ def _outline(batch: StrikeBatch, pose: Array) -> Array:
     return np.array([x, y]) + rotate(batch.scene.outline.vertices, yaw)
 
 
-def _block(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
+def _block(canvas: Canvas, batch: StrikeBatch, row: int) -> None:
     """The block, its heading, and the point of it that has to reach the sub-goal."""
     pose = batch.pose[row]
     outline = _outline(batch, pose)
@@ -175,12 +175,12 @@ def _block(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
     canvas.circle(pose[:2], 0.0055, MARK, EDGE)
 
 
-def _last_strike(canvas: _Canvas, blow: Array) -> None:
+def _last_strike(canvas: Canvas, blow: Array) -> None:
     if np.isfinite(blow).all():
         canvas.arrow(blow[:2] - BLOW * blow[2:], blow[:2], STRIKER, 3)
 
 
-def _text(canvas: _Canvas, batch: StrikeBatch, row: int) -> None:
+def _text(canvas: Canvas, batch: StrikeBatch, row: int) -> None:
     total, away = batch.goals.shape[1], np.linalg.norm(batch.goal[row, :2] - batch.pose[row, :2])
     words = (
         f"strike {int(batch.strikes[row])}/{STRIKES}    sub-goals {int(batch.stage[row])}/{total}",

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from carom.recipes.tosses import FreeOptions
     from carom.recipes.training import EngineOptions, TaskOptions, Training, TrainResult, train
     from carom.recipes.training_graphs import TrainGraphResult, train_graph
+    from carom.recipes.training_pushes import PushingTraining, TrainPushesResult, train_pushes
     from carom.recipes.trying import RolloutResult, rollout
+    from carom.recipes.trying_pushes import RolloutPushesResult, is_policy_of_pushes, rollout_pushes
 
 __all__ = [
     "AdaptResult",
@@ -55,8 +57,10 @@ __all__ = [
     "PlanResult",
     "PredictResult",
     "PrintedTable",
+    "PushingTraining",
     "Result",
     "RobotOptions",
+    "RolloutPushesResult",
     "RolloutResult",
     "ScaleOptions",
     "ScaleResult",
@@ -65,6 +69,7 @@ __all__ = [
     "SuggestResult",
     "TaskOptions",
     "TrainGraphResult",
+    "TrainPushesResult",
     "TrainResult",
     "TrainSeedsResult",
     "Training",
@@ -76,14 +81,17 @@ __all__ = [
     "export",
     "identify",
     "import_files",
+    "is_policy_of_pushes",
     "plan",
     "predict",
     "reality_strike",
     "rollout",
+    "rollout_pushes",
     "scale",
     "suggest",
     "train",
     "train_graph",
+    "train_pushes",
     "train_seeds",
 ]
 
@@ -107,10 +115,12 @@ _MODULES = {
     "tosses": ("FreeOptions",),
     "training": ("EngineOptions", "TaskOptions", "TrainResult", "Training", "train"),
     "training_graphs": ("TrainGraphResult", "train_graph"),
+    "training_pushes": ("PushingTraining", "TrainPushesResult", "train_pushes"),
     "trying": ("RolloutResult", "rollout"),
+    "trying_pushes": ("RolloutPushesResult", "is_policy_of_pushes", "rollout_pushes"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
-_NEEDS_RL = ("policies", "seeding", "training", "trying")
+_NEEDS_RL = ("policies", "seeding", "training", "training_pushes", "trying", "trying_pushes")
 
 
 def __getattr__(name: str) -> Any:

@@ -26,6 +26,7 @@ from carom.core.tensors import load_tensors, write_tensors
 from carom.engines.pushing import push_simulator
 from carom.envs.pushing import PushingBatch, PushingTask
 from carom.envs.pushing.batch import Draws, Pushes
+from carom.envs.pushing.files import fingerprint_of
 from carom.envs.pushing.vector import PushingVecEnv
 from carom.train.infogap.terms import InformationTerm
 from carom.train.infogap.wrappers import InfoGapVecEnv
@@ -39,12 +40,14 @@ WARM_SPREAD = -1.0  #: least logarithm of the actions' spread with which such a 
 STARTS = 256  #: episodes whose starts tell the unit of rewards
 
 PRESETS = {
-    "ppo": Preset("pushing", "ppo", 64, (64, 64), learning_rate=1e-3, batch=960, gamma=0.95, rollout=60, epochs=8),
+    "ppo": Preset(
+        "pushing", "ppo", 64, (64, 64), learning_rate=1e-3, batch=960, gamma=0.95, rollout=60, epochs=8, fall=True
+    ),
     "sac": Preset("pushing", "sac", 64, (128, 128), learning_rate=1e-3, batch=256, gamma=0.95, warm_up=4000, updates=8),
 }
 #: Transitions of a whole training, by algorithm and by scene.
 STEPS = {
-    "ppo": {"planar-cube": 600_000, "planar-t": 1_000_000, "arm-cube": 1_500_000, "arm-t": 3_000_000},
+    "ppo": {"planar-cube": 600_000, "planar-t": 1_000_000, "arm-cube": 1_500_000, "arm-t": 1_500_000},
     "sac": {"planar-cube": 60_000, "planar-t": 200_000, "arm-cube": 200_000, "arm-t": 300_000},
 }
 
@@ -64,7 +67,7 @@ class PushingTraining:
         """As `carom.train.train` takes it."""
         if self.algorithm not in ALGORITHMS:
             raise CaromError(unknown_name("algorithm", self.algorithm, ALGORITHMS))
-        usual = STEPS[self.algorithm][f"{task.scene.robot}-{task.scene.block}"]
+        usual = STEPS[self.algorithm][kind_of(task)]
         preset = self.preset or PRESETS[self.algorithm]
         return Training(self.algorithm, usual if self.steps is None else self.steps, preset, seed=self.seed)
 
@@ -90,7 +93,7 @@ def train_pushing(
     names = tuple(draws[0]) if draws else ()
     engine = push_simulator(task.scene, names, threads=1) if simulator is None else simulator
     made_by = {
-        "pushing": {"scene": task.scene.name, "steps": task.steps, "reach": task.reach},
+        "pushing": fingerprint_of(task),
         "draws": [dict(draw) for draw in draws] if len(draws) < 2 else _digest(draws),
         "term": None if term is None else {"kind": type(term).__name__, "weight": term.weight},
         "start": None if training.start is None else _learner_of(training.start)[1],
@@ -98,7 +101,9 @@ def train_pushing(
 
     def make(count: int) -> VecEnv:
         env: Any = PushingVecEnv(PushingBatch(task, engine, count=count, draws=draws, seed=training.seed))
-        return Centred(env if term is None else InfoGapVecEnv(env, term), unit_of(task))
+        told = env if term is None else InfoGapVecEnv(env, term)
+        share = 1 - training.whole(task).chosen.gamma if training.algorithm == "ppo" else 1.0
+        return Centred(told, unit_of(task), share=share)
 
     def begin(model: BaseAlgorithm) -> None:
         if training.start is not None:
@@ -120,6 +125,11 @@ def train_pushing(
     )
 
 
+def kind_of(task: PushingTask) -> str:
+    """The built-in task that a task is like: by its joints, and by whether a turn is asked for."""
+    return f"{'arm' if task.acts > 2 else 'planar'}-{'t' if task.turns else 'cube'}"
+
+
 def unit_of(task: PushingTask) -> float:
     """What a state is paid at the starts of episodes, in the mean: the unit of rewards."""
     return float(-np.mean(task.reward(*task.sample(STARTS, np.random.default_rng(0)))))
@@ -127,11 +137,11 @@ def unit_of(task: PushingTask) -> float:
 
 @final
 class Centred(VecEnvWrapper):
-    """Rewards in this unit, plus one."""
+    """Rewards in this unit, plus one; times a share, with which values are about 1 too."""
 
-    def __init__(self, venv: VecEnv, unit: float) -> None:
+    def __init__(self, venv: VecEnv, unit: float, *, share: float = 1.0) -> None:
         super().__init__(venv)
-        self.unit = unit
+        self.unit, self.share = unit, share
 
     def reset(self) -> VecEnvObs:
         """All tasks anew."""
@@ -140,7 +150,7 @@ class Centred(VecEnvWrapper):
     def step_wait(self) -> VecEnvStepReturn:
         """One transition of each."""
         observation, reward, done, infos = self.venv.step_wait()
-        return observation, np.asarray(reward / self.unit + 1, dtype=np.float32), done, infos
+        return observation, np.asarray(self.share * (reward / self.unit + 1), dtype=np.float32), done, infos
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint."""

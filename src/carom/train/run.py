@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter, process_time
@@ -109,7 +109,7 @@ def train(
         "library": training.library,
         "seed": training.seed,
         "environment": environment,
-        "preset": {**asdict(preset), "layers": list(preset.layers)},
+        "preset": preset.stated(),
         "made_by": dict(made_by or {}),
         "made_with": versions(LIBRARIES),
     }

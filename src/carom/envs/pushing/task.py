@@ -122,7 +122,10 @@ class PushingTask:
 
     def success(self, state: SceneState, goals: Goals) -> NDArray[np.bool_]:
         """Whether blocks are where they should be [N]: within 2 cm; T: within 3 cm and 15 degrees."""
-        away, turned = self.errors(state, goals)
+        return self.near(*self.errors(state, goals))
+
+    def near(self, away: Array, turned: Array) -> NDArray[np.bool_]:
+        """Whether these errors [N] [m], [N] [rad] count as done [N]."""
         return np.asarray((away <= NEAR["t" if self.turns else "cube"]) & ((turned <= TURNED) | (not self.turns)))
 
     def outside(self, state: SceneState) -> NDArray[np.bool_]:

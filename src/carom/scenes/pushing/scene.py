@@ -54,6 +54,7 @@ class PushScene(Scene):
                     f"scene '{self.name}': pushing needs the role {role}; roles: {{target: BODY, tool: BODY}}"
                 )
         servo_of(self.model, self.name)
+        _check_moving(self.model, self.name, self.own.roles)
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -193,6 +194,21 @@ def servo_of(model: mujoco.MjModel, name: str) -> tuple[int, ...]:
     if not found:
         raise SceneError(f"scene '{name}' has no actuators; pushing needs position servos on joints")
     return tuple(found)
+
+
+def _check_moving(model: mujoco.MjModel, name: str, roles: Mapping[str, str]) -> None:
+    """Refuse a target that does not move freely, a tool that does, and other bodies that do."""
+    free = [model.body(model.jnt_bodyid[j]).name for j in range(model.njnt) if int(model.jnt_type[j]) == 0]
+    if free != [roles["target"]]:
+        got = ", ".join(free) or "none"
+        raise SceneError(
+            f"scene '{name}': pushing needs one free joint, that of the target {roles['target']}; got {got}"
+        )
+    body = model.body(roles["tool"]).id
+    while body and body != model.body(roles["target"]).id:
+        body = int(model.body_parentid[body])
+    if body:
+        raise SceneError(f"scene '{name}': the tool {roles['tool']} is part of the target {roles['target']}")
 
 
 def push_scene(name: str) -> PushScene:

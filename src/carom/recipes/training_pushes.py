@@ -1,0 +1,104 @@
+"""`carom train --scene`: a policy that pushes a block to where it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.core.progress import Progress, silent
+from carom.engines.pushing import push_simulator
+from carom.envs.pushing.files import load_task
+from carom.recipes.result import PrintedTable, Result, brief, command, table_of
+from carom.scenes.parameters import PARAMETERS
+from carom.train.policy import Policy
+from carom.train.push_trials import PushTrials, try_in_simulator
+from carom.train.pushing import PushingTraining, train_pushing
+
+__all__ = ["PushingTraining", "TrainPushesResult", "train_pushes"]
+
+OWN_TRIALS = 200  #: of a trained policy in its own simulator
+GOOD = 0.8  #: success rate below which a policy should not leave its simulator
+DRAWS = 64  #: simulators, with `randomise`
+#: what is drawn then; the rest of a scene's parameters are as they are
+RANDOM = ("ground_friction", "striker_friction", "mass_scale", "joint_friction", "actuator_delay")
+APART = 100_003  #: between the seed of a training and that of its trials
+
+
+@final
+@dataclass(frozen=True)
+class TrainPushesResult(Result):
+    """A trained policy of pushes, the folder that holds it, and how it does where it was trained."""
+
+    out: Path
+    scene: str  #: as it was typed
+    policy: Policy
+    trials: PushTrials
+
+    def to_dict(self) -> dict[str, Any]:
+        rate = self.trials.rate()
+        own = {
+            "success_rate": rate.value,
+            "success_rate_interval": [rate.low, rate.high],
+            "trials": len(self.trials.success),
+            "outside": int(self.trials.outside.sum()),
+            "median_distance_m": float(np.median(self.trials.away)),
+            "median_turn_rad": float(np.median(self.trials.turned)),
+        }
+        facts = {"environment": self.policy.environment, "algorithm": self.policy.algorithm}
+        return {"policy": str(self.out), **facts, **self.policy.made_by, "in_own_simulator": own}
+
+    def tables(self) -> Sequence[PrintedTable]:
+        hidden = ("settings", "learner")  # long
+        return (table_of(f"policy in {self.out}", {k: v for k, v in self.to_dict().items() if k not in hidden}),)
+
+    def notes(self) -> Sequence[str]:
+        own = self.to_dict()["in_own_simulator"]
+        rate, count = own["success_rate"], own["trials"]
+        lines = [
+            f"success in its own simulator: {rate:.2f} (95 % interval {brief(own['success_rate_interval'])}, {count} "
+            f"trials; median {1000 * own['median_distance_m']:.0f} mm from the goal; {own['outside']} left the table's "
+            "part in reach)"
+        ]
+        if rate < GOOD:
+            lines.append(
+                f"warning: it succeeds in less than {GOOD:g} of the trials even where it was trained: do not use it; "
+                "train for more --steps, or with another --seed"
+            )
+        return lines
+
+    def next_commands(self) -> Sequence[str]:
+        own = () if self.policy.made_by["pushing"].get("roles") is None else ("--scene", self.scene)
+        return (command("rollout", self.out, *own, "--on", "laminate" if not own else "simulator"),)
+
+
+def train_pushes(
+    scene: str | Path,
+    out: str | Path,
+    *,
+    training: PushingTraining | None = None,
+    randomise: bool = False,
+    threads: int = 1,
+    progress: Progress = silent,
+) -> TrainPushesResult:
+    """Train a policy in a built-in scene of pushing or a task file, and save it; after a kill the same call goes on.
+
+    `randomise` draws friction, mass, joint friction and delay from their whole ranges, anew for every episode. Then it
+    is tried where it was trained.
+    """
+    task, training = load_task(scene), training or PushingTraining()
+    draws = random_draws(DRAWS, training.seed) if randomise else []
+    simulator = push_simulator(task.scene, tuple(draws[0]) if draws else (), threads=threads)
+    policy = train_pushing(task, Path(out), training, simulator=simulator, draws=draws, progress=progress)
+    seed = APART * (training.seed + 1)
+    trials = try_in_simulator(policy, task, simulator, trials=OWN_TRIALS, draws=draws, seed=seed)
+    return TrainPushesResult(Path(out), str(scene), policy, trials)
+
+
+def random_draws(count: int, seed: int) -> list[dict[str, float]]:
+    """Simulators from the whole ranges of what is usually unknown."""
+    z = np.random.default_rng([seed, 31]).uniform(size=(count, len(RANDOM)))
+    return [{name: float(PARAMETERS[name].from_unit(v)) for name, v in zip(RANDOM, row, strict=True)} for row in z]

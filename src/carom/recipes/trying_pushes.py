@@ -1,0 +1,153 @@
+"""`carom rollout` of a policy of pushes: tried in its simulator, on a stand-in or on a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from carom.core.errors import CaromError, unknown_name
+from carom.core.progress import Progress, silent
+from carom.engines.pushing import push_simulator
+from carom.envs.pushing import PushingBatch, PushingTask
+from carom.envs.pushing.files import load_task
+from carom.envs.pushing.render import frame
+from carom.envs.render import animation as write_animation
+from carom.reality import PUSH_SETTINGS, push_standin
+from carom.recipes.realities import own_push_reality
+from carom.recipes.result import PrintedTable, Result, brief, command
+from carom.scenes.pushing import OWN
+from carom.train.policy import Policy, load_policy
+from carom.train.push_trials import PushTrials, check_task, try_in_reality, try_in_simulator
+from carom.train.pushing import ENVIRONMENT
+
+SIMULATOR = "simulator"  #: as `--on`: MuJoCo as the scene has it
+BLOCK = 1  #: seed of a stand-in: to which side its mass is off, and the like
+MOST_TRIALS = 10_000
+SHOWN, EVERY = 3, 3  #: pushes in an animation, and periods from frame to frame
+COLUMNS = ("success", "95 % interval", "median distance", "median turn missing")
+FIGURES = ("success: the block ends within 2 cm of its goal; a task with turns: within 3 cm and 15 degrees",)
+
+
+@final
+@dataclass(frozen=True)
+class RolloutPushesResult(Result):
+    """Trials of a policy of pushes, and an animation of a few in MuJoCo."""
+
+    policy: Path
+    on: str
+    trials: PushTrials
+    recordings: Path | None
+    animation: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        rate = self.trials.rate()
+        return {
+            "policy": str(self.policy),
+            "on": self.on,
+            "trials": len(self.trials.success),
+            "success_rate": rate.value,
+            "success_rate_interval": [rate.low, rate.high],
+            "distance_m": self.trials.away.tolist(),
+            "turn_rad": self.trials.turned.tolist(),
+            "recordings": None if self.recordings is None else str(self.recordings),
+        }
+
+    def tables(self) -> Sequence[PrintedTable]:
+        facts, away, turned = self.to_dict(), np.nanmedian(self.trials.away), np.nanmedian(self.trials.turned)
+        row = [
+            f"{facts['success_rate']:.3g}",
+            brief(facts["success_rate_interval"]),
+            f"{1000 * away:.1f} mm",
+            f"{np.degrees(turned):.1f} degrees",
+        ]
+        title = f"{self.policy} on {self.on}, {facts['trials']} trials"
+        return (PrintedTable(title, COLUMNS, [row], FIGURES),)
+
+    def notes(self) -> Sequence[str]:
+        recorded = () if self.recordings is None else (f"recordings: {self.recordings}",)
+        return (*recorded, f"animation, in MuJoCo: {self.animation}")
+
+    def next_commands(self) -> Sequence[str]:
+        return () if self.recordings is None else (command("check", self.recordings),)
+
+
+def is_policy_of_pushes(folder: str | Path) -> bool:
+    """Whether a folder holds a policy that `carom train --scene` made."""
+    return load_policy(folder).environment == ENVIRONMENT
+
+
+def rollout_pushes(
+    policy: str | Path,
+    *,
+    on: str = SIMULATOR,
+    scene: str | Path | None = None,
+    trials: int = 100,
+    animation: str | Path | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> RolloutPushesResult:
+    """Try a policy of pushes: success rate with a 95 % interval, and how near blocks end.
+
+    `on` is `simulator`, a stand-in (`laminate`, ...), or a `PushReality` of one's own (`module:Class`); these two
+    record into `POLICY/trials-001` and so on. `scene` is the task file, if the policy's scene is not a built-in one.
+    """
+    folder = Path(policy)
+    picture = folder / "trials.gif" if animation is None else Path(animation)
+    if picture.suffix.lower() != ".gif":
+        raise CaromError(f"--animation {picture}: expected a name that ends in .gif")
+    if not 1 <= trials <= MOST_TRIALS:
+        raise CaromError(f"trials: expected 1 to {MOST_TRIALS}, got {trials}")
+    saved = load_policy(folder)
+    task = task_of(saved, scene)
+    check_task(saved, task)
+    recordings = None
+    if on == SIMULATOR:
+        found = try_in_simulator(saved, task, push_simulator(task.scene, threads=1), trials=trials, seed=seed)
+    else:
+        if ":" not in on and on not in PUSH_SETTINGS:
+            known = unknown_name("reality of pushes", on, (SIMULATOR, *PUSH_SETTINGS))
+            raise CaromError(f"--on: {known}; or give a PushReality of your own (module:Class)")
+        reality = own_push_reality(on) if ":" in on else push_standin(on, task.scene, seed=BLOCK)
+        recordings = next(p for n in count(1) if not (p := folder / f"trials-{n:03d}").exists())
+        found = try_in_reality(saved, task, reality, recordings, trials=trials, seed=seed)
+    progress("trials", 1, 2)
+    _animate(saved, task, picture, seed)
+    progress("trials", 2, 2)
+    return RolloutPushesResult(folder, on, found, recordings, picture)
+
+
+def task_of(policy: Policy, scene: str | Path | None = None) -> PushingTask:
+    """The task that a policy of pushes was trained for; `scene` is its file, if it was not built in."""
+    kept = policy.made_by.get("pushing")
+    if not isinstance(kept, dict) or "scene" not in kept:
+        raise CaromError(f"expected a policy of pushes, got one for {policy.environment or 'another task'}")
+    if scene is not None:
+        return load_task(scene)
+    if kept.get("roles") is not None or kept["scene"] not in OWN:
+        raise CaromError(
+            f"the policy was trained in a scene of your own ('{kept['scene']}'): give its file with --scene"
+        )
+    return load_task(str(kept["scene"]))
+
+
+def _animate(policy: Policy, task: PushingTask, path: Path, seed: int) -> None:
+    """An animation (GIF) of a few pushes, one after the other, in MuJoCo as the scene has it."""
+    frames = []
+    for number in range(SHOWN):
+        batch = PushingBatch(task, push_simulator(task.scene, threads=1), count=1, seed=seed + number)
+        seen, trail = batch.observe(), [batch.state.position[0, 0, :2]]
+        for step in range(task.steps):
+            outcome = batch.step(policy.act(seen))
+            seen = outcome.observation
+            trail.append(batch.state.position[0, 0, :2])
+            if step % EVERY == 0 or outcome.truncated[0]:
+                frames.append(frame(batch, np.array(trail)))
+            if outcome.outside[0]:
+                break
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_animation(frames, path, seconds=0.15)
