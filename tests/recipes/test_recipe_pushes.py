@@ -16,11 +16,11 @@ from carom.envs.pushing import pushing_task
 from carom.envs.pushing.files import fingerprint_of
 from carom.reality import push_standin
 from carom.recipes.training_pushes import RANDOM, random_draws
-from carom.recipes.trying_pushes import task_of
+from carom.recipes.trying_pushes import task_of, try_in_reality
 from carom.recordings import read
 from carom.scenes.parameters import PARAMETERS
 from carom.train import Policy
-from carom.train.push_trials import try_in_reality, try_in_simulator
+from carom.train.push_trials import try_in_simulator
 
 
 def by_hand() -> Policy:

@@ -12,17 +12,20 @@ import numpy as np
 
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
+from carom.core.rotations import about_z
 from carom.engines.pushing import push_simulator
 from carom.envs.pushing import PushingBatch, PushingTask
 from carom.envs.pushing.files import load_task
 from carom.envs.pushing.render import frame
+from carom.envs.pushing.task import half_angle
 from carom.envs.render import animation as write_animation
-from carom.reality import PUSH_SETTINGS, push_standin
+from carom.reality import PUSH_SETTINGS, PushReality, PushTasks, push_standin
 from carom.recipes.realities import own_push_reality
 from carom.recipes.result import PrintedTable, Result, brief, command
+from carom.recordings import read
 from carom.scenes.pushing import OWN
 from carom.train.policy import Policy, load_policy
-from carom.train.push_trials import PushTrials, check_task, try_in_reality, try_in_simulator
+from carom.train.push_trials import PushTrials, check_task, try_in_simulator
 from carom.train.pushing import ENVIRONMENT
 
 SIMULATOR = "simulator"  #: as `--on`: MuJoCo as the scene has it
@@ -119,6 +122,31 @@ def rollout_pushes(
     _animate(saved, task, picture, seed)
     progress("trials", 2, 2)
     return RolloutPushesResult(folder, on, found, recordings, picture)
+
+
+def try_in_reality(
+    policy: Policy, task: PushingTask, reality: PushReality, folder: Path, *, trials: int = 20, seed: int = 0
+) -> PushTrials:
+    """Let a policy push on a robot or a stand-in, which records into `folder`; the ends are read off the recordings."""
+    check_task(policy, task)
+    start, goals = task.sample(trials, np.random.default_rng([seed, 1]))
+    yaw = 2 * np.arctan2(goals.quaternion[:, 3], goals.quaternion[:, 0])
+    tasks = PushTasks(start, np.column_stack([goals.position[:, :2], yaw]), task.steps)
+    recorded = read(reality.deploy(task.controller(policy.act, goals), tasks, folder, seed=seed)).trajectories
+    if len(recorded) != trials:
+        raise CaromError(f"{folder}: expected a recording of each of {trials} pushes, got {len(recorded)}")
+    place, turn, reached = np.full((trials, 2), np.nan), np.full((trials, 4), np.nan), np.zeros(trials, dtype=bool)
+    for row, trajectory in enumerate(recorded):
+        block = trajectory.targets[0]
+        angle, position = trajectory.yaw(block), trajectory.position_world[block][:, :2]
+        seen = np.isfinite(position).all(axis=1) & np.isfinite(angle)
+        if seen.any():
+            way, turns = np.hypot(*(position[seen] - goals.position[row, :2]).T), about_z(angle[seen])
+            place[row], turn[row] = position[seen][-1], turns[-1]
+            reached[row] = task.near(way, 2 * half_angle(turns, goals.quaternion[[row]])).any()
+    away = np.hypot(*(place - goals.position[:, :2]).T)
+    turned = 2 * half_angle(turn, goals.quaternion)
+    return PushTrials(task.near(away, turned), away, turned, np.zeros(trials, dtype=bool), reached)
 
 
 def task_of(policy: Policy, scene: str | Path | None = None) -> PushingTask:

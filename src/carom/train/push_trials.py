@@ -1,21 +1,16 @@
-"""Trials of a policy of pushes: in whatever pushes, and on a robot or a stand-in; how often and how near."""
+"""Trials of a policy of pushes in whatever pushes: how often it succeeds, and how near it comes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
-from carom.core.rotations import about_z
 from carom.envs.pushing import PushingBatch, PushingTask
 from carom.envs.pushing.batch import SEEN, Draws, Pushes
 from carom.envs.pushing.files import fingerprint_of
-from carom.envs.pushing.task import half_angle
-from carom.reality.push_contract import PushReality, PushTasks
-from carom.recordings import read
 from carom.state import Array
 from carom.train.policy import Policy
 from carom.train.trials import Rate, rate_of
@@ -79,28 +74,3 @@ def still_policy(task: PushingTask) -> Policy:
         one,
         made_by={"pushing": fingerprint_of(task)},
     )
-
-
-def try_in_reality(
-    policy: Policy, task: PushingTask, reality: PushReality, folder: Path, *, trials: int = 20, seed: int = 0
-) -> PushTrials:
-    """Let a policy push on a robot or a stand-in, which records into `folder`; the ends are read off the recordings."""
-    check_task(policy, task)
-    start, goals = task.sample(trials, np.random.default_rng([seed, 1]))
-    yaw = 2 * np.arctan2(goals.quaternion[:, 3], goals.quaternion[:, 0])
-    tasks = PushTasks(start, np.column_stack([goals.position[:, :2], yaw]), task.steps)
-    recorded = read(reality.deploy(task.controller(policy.act, goals), tasks, folder, seed=seed)).trajectories
-    if len(recorded) != trials:
-        raise CaromError(f"{folder}: expected a recording of each of {trials} pushes, got {len(recorded)}")
-    place, turn, reached = np.full((trials, 2), np.nan), np.full((trials, 4), np.nan), np.zeros(trials, dtype=bool)
-    for row, trajectory in enumerate(recorded):
-        block = trajectory.targets[0]
-        angle, position = trajectory.yaw(block), trajectory.position_world[block][:, :2]
-        seen = np.isfinite(position).all(axis=1) & np.isfinite(angle)
-        if seen.any():
-            way, turns = np.hypot(*(position[seen] - goals.position[row, :2]).T), about_z(angle[seen])
-            place[row], turn[row] = position[seen][-1], turns[-1]
-            reached[row] = task.near(way, 2 * half_angle(turns, goals.quaternion[[row]])).any()
-    away = np.hypot(*(place - goals.position[:, :2]).T)
-    turned = 2 * half_angle(turn, goals.quaternion)
-    return PushTrials(task.near(away, turned), away, turned, np.zeros(trials, dtype=bool), reached)

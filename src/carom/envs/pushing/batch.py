@@ -88,13 +88,14 @@ class PushingBatch:
         self.draw = np.zeros(count, dtype=np.int64)  #: of the simulators, that each row is in [N]
         self._start, self._asked = start, list[Array]()
         self._run = simulator.open(start, self._values())
+        self._now = self._run.state
         self.held = self._run.held
         self.reset(seed=seed)
 
     @property
     def state(self) -> SceneState:
         """Where everything is now."""
-        return self._run.state
+        return self._now
 
     def reset(self, rows: ArrayLike | None = None, *, seed: int | None = None) -> Floats:
         """Start these rows (mask or indices; None: all) anew; gives all rows' view."""
@@ -104,7 +105,7 @@ class PushingBatch:
         rng = np.random.default_rng([self.seed, self.resets])
         self.resets += 1
         fresh, goals = self.task.sample(len(index), rng)
-        now = self._run.state
+        now = self._now
         parts: dict[str, Any] = {name: getattr(now, name).copy() for name in _STATE}
         for name in _STATE:
             parts[name][index] = getattr(fresh, name)
@@ -122,12 +123,14 @@ class PushingBatch:
     def _open(self, asked: list[Array]) -> None:
         self._asked = []
         self._run = self._simulator.open(self._start, self._values(), held=self.held)
+        self._now = self._run.state
         for controls in asked:
             self._advance(controls)
 
     def _advance(self, controls: Array) -> SceneState:
         self._asked.append(controls)
-        return self._run.step(controls)
+        self._now = self._run.step(controls)
+        return self._now
 
     def _values(self) -> dict[str, Array]:
         if not self._draws:
@@ -136,7 +139,7 @@ class PushingBatch:
 
     def observe(self) -> Floats:
         """What each row sees [N, O]."""
-        return self._seen(self._run.state)
+        return self._seen(self._now)
 
     def _seen(self, state: SceneState) -> Floats:
         return np.clip(np.nan_to_num(self.task.observe(state, self.goals), nan=SEEN), -SEEN, SEEN)
@@ -148,7 +151,7 @@ class PushingBatch:
             raise CaromError(
                 f"actions: expected {self.count} rows of {self.task.acts} finite numbers, got shape {given.shape}"
             )
-        state = self._advance(self.task.controls(self._run.state, given))
+        state = self._advance(self.task.controls(self._now, given))
         self.elapsed += 1
         lost = (self._run.status == Status.FAILED) | ~state.finite
         outside = self.task.outside(state) | lost
