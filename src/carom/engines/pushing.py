@@ -121,7 +121,8 @@ class PushRun:
         self.held = known[:, 1:]
         ticks, step = self.simulator.ticks, self.simulator.scene.timestep
         whole = np.floor(self._late).astype(np.int64)
-        switches = np.unique(np.concatenate([whole % ticks, (whole + 1) % ticks, [0, ticks]]))
+        between = whole[self._late > whole]  # rows that mix two set-points for one step
+        switches = np.unique(np.concatenate([whole % ticks, (between + 1) % ticks, [0, ticks]]))
         state = None
         for begin, end in pairwise(switches.tolist()):
             acting = _acting(known, known.shape[1] - 1, np.array([begin]), self._late, ticks)[:, 0]
