@@ -52,6 +52,7 @@ SLOW = (
     "scenes/test_free_opened.py",
     "test_cli.py",
     "test_cli_doors.py",
+    "test_cli_help.py::test_the_doctor_finds_this_installation_well",
     "test_cli_motions.py",
     "test_cli_options.py",
     "test_cli_policies.py",

@@ -31,6 +31,7 @@ NEEDED = {
     "view": ["nowhere"],
     "evaluate": ["--train", "nowhere", "--test", "nowhere"],
     "demo": ["--out", "X"],
+    "doctor": [],
     "export": ["nowhere", "--out", "X"],
     "bench": ["speed"],
 }

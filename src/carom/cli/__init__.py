@@ -9,17 +9,19 @@ from typing import Annotated, Any
 import typer
 
 import carom
-from carom.cli import bringing, learn, looping, measure, policies, robots, scale, use, viewing
+from carom.cli import bringing, health, learn, looping, measure, policies, robots, scale, use, viewing
 from carom.cli.drawing import harmless
-from carom.cli.options import Command
+from carom.cli.help import Commands
+from carom.cli.options import Command, may_be_quiet
 from carom.core.errors import CaromError
 
 app = typer.Typer(
+    cls=Commands,
     help="From a MuJoCo scene and ten recordings of contact to a simulator you can trust.\n\n"
     "Stages, in the order in which data flows: import -> check -> identify (suggest) -> scale (train-graph) | distill "
     "-> adapt -> predict -> plan | train -> rollout; loop; evaluate.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -63,8 +65,9 @@ for command in (
     measure.evaluate,
     measure.demo,
     measure.bench,
+    health.doctor,
 ):
-    app.command("import" if command is bringing.import_files else None, cls=Command)(command)
+    app.command("import" if command is bringing.import_files else None, cls=Command)(may_be_quiet(command))
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, final
 
@@ -17,7 +17,7 @@ from carom.cli.drawing import draw, harmless
 from carom.cli.watching import watched
 from carom.core.artefacts import plain, write_text
 from carom.core.errors import CaromError
-from carom.core.progress import Progress
+from carom.core.progress import Progress, silent
 from carom.core.work import on as work_on
 from carom.recipes.result import PrintedTable, Result
 
@@ -33,10 +33,20 @@ class Screen(Console):
 
 
 errors = Screen(stderr=True)
+WARNING = "warning"  #: how a line begins that is said even to those who want quiet
+_quiet = False
+
+
+def hush(quiet: bool) -> None:
+    """Say no more than results, warnings and errors from here on; or all again."""
+    global _quiet
+    _quiet = quiet
 
 
 def say(line: str, *, whole: bool = False) -> None:
     """A line for a person, on stderr. On a terminal it wraps between words, unless it is to be copied as a `whole`."""
+    if _quiet and not line.startswith(WARNING):
+        return
     errors.print(Text(harmless(line)), soft_wrap=whole or not errors.is_terminal)
 
 
@@ -86,5 +96,5 @@ def run(json_file: str | None, recipe: Callable[[Progress], Result], *, on: str 
 @contextmanager
 def working(on: str | None) -> Iterator[tuple[Progress, Callable[[], Sequence[str]]]]:
     """Progress that is shown while pieces are made where `on` says; and what that has cost, to be asked in the end."""
-    with work_on(on) as workers, watched(errors) as progress:
+    with work_on(on) as workers, nullcontext(silent) if _quiet else watched(errors) as progress:
         yield progress, lambda: workers.costs()

@@ -6,12 +6,15 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, final
+from typing import Annotated, Any, final, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
+from carom.cli.help import GIVEN, write_options
 from carom.core.errors import CaromError, unknown_name
 from carom.core.ray_address import check_place
 
@@ -29,7 +32,14 @@ LONE = {"--cut": ("strike", "strikes", "toss", "tosses", "push", "pushes", ALONE
 
 @final
 class Command(TyperCommand):
-    """A command that refuses values which no option can have: empty ones, and numbers that are not finite or absurd."""
+    """A command that refuses values which no option can have: empty ones, and numbers that are not finite or absurd.
+
+    Its help has options in groups.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """See `TyperCommand`."""
+        write_options(ctx, formatter, self.get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, then look at every value; an option that is added later needs nothing of its own for this."""
@@ -39,6 +49,7 @@ class Command(TyperCommand):
                 raise typer.BadParameter(
                     "expected a value, got an empty one", param_hint=name if name[:1] == "-" else None
                 )
+        ctx.meta[GIVEN] = tuple(args)
         rest = super().parse_args(ctx, _spelt_out(args) if ctx.command.name == "import" else args)
         parameter: Any
         for parameter in self.params:
@@ -200,6 +211,29 @@ Threads = Annotated[
     int,
     typer.Option(min=0, max=MOST_THREADS, help="threads of the engine; 0: all cores. The result does not depend on it"),
 ]
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress and no advice: results, warnings, errors")]
+
+
+def may_be_quiet(function: Callable[..., None]) -> Callable[..., None]:
+    """A command with `--quiet` beside its own options."""
+
+    @wraps(function)
+    def command(*, quiet: bool = False, **options: Any) -> None:
+        from carom.cli.console import hush
+
+        hush(quiet)
+        function(**options)
+
+    hints = get_type_hints(function, include_extras=True)
+    own = [each.replace(annotation=hints[name]) for name, each in signature(function).parameters.items()]
+    quiet = Parameter("quiet", Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    command.__signature__ = Signature([*own, quiet])  # type: ignore[attr-defined]
+    command.__annotations__ = {**hints, "quiet": Quiet}
+    return command
+
+
 On = Annotated[
     str | None,
     typer.Option(

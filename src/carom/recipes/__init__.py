@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from carom.recipes.checking import CheckResult, check
     from carom.recipes.demonstrating import demo
     from carom.recipes.distilling import DistillOptions, DistillResult, distill
+    from carom.recipes.doctoring import DoctorResult, doctor
     from carom.recipes.evaluating import CompareOptions, EvaluateResult, evaluate
     from carom.recipes.exporting import ExportResult, RobotOptions, export
     from carom.recipes.identifying import IdentifyResult, StrikeOptions, identify
@@ -47,6 +48,7 @@ __all__ = [
     "CompareOptions",
     "DistillOptions",
     "DistillResult",
+    "DoctorResult",
     "EngineOptions",
     "EvaluateResult",
     "ExportResult",
@@ -77,6 +79,7 @@ __all__ = [
     "check",
     "demo",
     "distill",
+    "doctor",
     "evaluate",
     "export",
     "identify",
@@ -101,6 +104,7 @@ _MODULES = {
     "checking": ("CheckResult", "check"),
     "demonstrating": ("demo",),
     "distilling": ("DistillOptions", "DistillResult", "distill"),
+    "doctoring": ("DoctorResult", "doctor"),
     "evaluating": ("CompareOptions", "EvaluateResult", "evaluate"),
     "exporting": ("ExportResult", "RobotOptions", "export"),
     "identifying": ("IdentifyResult", "StrikeOptions", "identify"),
