@@ -17,7 +17,7 @@ PACKAGES = sorted(m.name for m in pkgutil.iter_modules(carom.__path__) if m.ispk
 EXTRA = {"envs": "gymnasium", "train": "stable_baselines3", "recipes": "stable_baselines3"}
 HEAVY = ("torch", "mujoco", "jax", "pyarrow", "sklearn", "scipy", "gymnasium", "stable_baselines3")
 COMMANDS = ["adapt", "check", "demo", "distill", "evaluate", "identify", "plan", "predict", "rollout", "scale"]
-COMMANDS += ["import_files", "suggest", "train", "train_graph"]
+COMMANDS += ["doctor", "export", "import_files", "suggest", "train", "train_graph"]
 
 
 @pytest.mark.parametrize("name", ["", *PACKAGES])

@@ -74,6 +74,9 @@ class DoctorResult(Result):
         rows = [[one.what, one.state, one.words] for one in self.findings]
         return (PrintedTable(f"carom {__version__}", ("what", "state", "found"), rows),)
 
+    def next_commands(self) -> Sequence[str]:
+        return () if self.broken else (command("demo"),)
+
     def notes(self) -> Sequence[str]:
         kind = {"broken": "broken", "careful": "warning", "missing": "optional"}
         lines = [

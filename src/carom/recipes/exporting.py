@@ -18,7 +18,7 @@ from carom.plan.export import FORMAT, strike_motion
 from carom.plan.joint_files import approach_motion, write_joints, write_tip
 from carom.plan.joint_motion import Base, JointMotion, Stop, joint_motion
 from carom.plan.playback import HEAVIER, Played, play
-from carom.recipes.result import PrintedTable, Result
+from carom.recipes.result import PrintedTable, Result, command
 
 __all__ = ["ExportResult", "RobotOptions", "export"]
 
@@ -102,6 +102,9 @@ class ExportResult(Result):
             else (f"played back in MuJoCo on links {HEAVIER - 1:.0%} heavier, with joints that rub",)
         )
         return (PrintedTable(f"motion in {self.out}", ("what", "value"), rows, notes),)
+
+    def next_commands(self) -> Sequence[str]:
+        return (command("check", "RECORDINGS"),)  # of the strike as it was carried out
 
     def notes(self) -> Sequence[str]:
         lines = [f"wrote {path}" for path in self.files]
