@@ -109,6 +109,9 @@ def test_a_policys_trials_are_shown_in_its_simulator_and_on_a_stand_in(tmp_path:
     assert (own.name, lab.name) == ("MuJoCo, default contact", "stand-in nylon-low")
     assert (np.diff(own.time) > 0).all()
     assert (np.diff(lab.time) > 0).all()
+    low, high = take.box()
+    assert (low < own.position[0, 0]).all()  # of a semi-cylinder too
+    assert (high > own.position[0, 0]).all()
     route = take.paths["route"]
     assert np.linalg.norm(own.position[0, 0, :2] - route[0, :2]) < 0.1
     assert own.position[-1, 0, 0] != own.position[0, 0, 0]  # it was struck

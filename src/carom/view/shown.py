@@ -17,6 +17,7 @@ from carom.report import Section
 from carom.report.style import CYCLE
 from carom.scenes.shapes import Shape
 from carom.state import Array
+from carom.view.solids import triangles
 
 RECORDED = "recorded"
 #: of the recorded motion, then of simulated ones; the page's legend and its plots have the same
@@ -100,11 +101,11 @@ class Take:
 
     def box(self) -> tuple[Array, Array]:
         """Lowest and highest coordinates [3] of everything that is shown [m], bodies' sizes included."""
-        places, reach = [m.position for m in self.marks], 0.0
+        places = [m.position for m in self.marks]
         for track in self.tracks:
             good = track.position.reshape(-1, 3)
             places.extend(good[np.isfinite(good).all(axis=1)])
-        reach = max((s.reach for s in self.shapes.values()), default=0.05)
+        reach = max((float(np.linalg.norm(triangles(s)[0], axis=1).max()) for s in self.shapes.values()), default=0.05)
         points = np.array(places).reshape(-1, 3)
         if not len(points):
             return -np.ones(3), np.ones(3)
