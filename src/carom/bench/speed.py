@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from importlib.util import find_spec
 from time import perf_counter
@@ -9,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from carom.bench.benchmark import Benchmark, Options, Work
+from carom.bench.growth import growth_rows
 from carom.bench.identification_speed import PATIENCE, identification_speed
 from carom.bench.planning import SHAPES, hybrid_of, learned
 from carom.core.work import Rows
@@ -43,7 +45,7 @@ def _work(o: Options) -> Work:
     ]
     with_policies = find_spec("stable_baselines3") is not None  # an extra
     trainings = [(f"training/{draw}", partial(_training, draw, o)) for draw in range(o.draws) if with_policies]
-    return [*shapes, *found, *trainings]
+    return [*shapes, ("growth", partial(_growth, o)), *found, *trainings]
 
 
 def _notes(o: Options) -> tuple[str, ...]:
@@ -61,6 +63,7 @@ def _notes(o: Options) -> tuple[str, ...]:
         "(within 2 %): Carom's search, all cores, against plain CMA-ES (cmaes as it comes) over one-thread "
         f"mujoco.rollout, in the same run. reached: share of runs in which the latter got there; it was stopped at "
         f"{PATIENCE:.0f} times Carom's time.",
+        "growth: the semi-cylinder's hybrid, all strikes in one call; working-megabytes: beside strikes and results.",
         "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
     )
 
@@ -88,6 +91,12 @@ def _training(draw: int, o: Options) -> Rows:
         threads=o.threads,
         progress=o.progress,
     )
+
+
+def _growth(o: Options) -> Rows:
+    """Time and memory over the number of strikes."""
+    model = hybrid_of(*learned(o, ENVIRONMENT, 0))
+    return growth_rows(model, o.seed, o.threads or os.cpu_count() or 1)
 
 
 def _identification(seed: int, threads: int) -> Rows:
