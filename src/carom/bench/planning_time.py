@@ -22,7 +22,7 @@ SAME = 1e-6  #: [m^2] one millimetre: losses below count as the same
 
 
 def _settings(o: Options) -> dict[str, Any]:
-    given = {"draws": o.draws, "samples": o.samples, "seed": o.seed}
+    given = {"draws": o.draws, "seed": o.seed}
     return {**given, "budget": BUDGET, "goal": GOAL, "cores": _cores(o)}
 
 
@@ -50,7 +50,7 @@ def _notes(o: Options) -> tuple[str, ...]:
     )
 
 
-BENCHMARK = Benchmark("planning-time", draws=3, samples=60_000, settings=_settings, work=_work, notes=_notes)
+BENCHMARK = Benchmark("planning-time", draws=3, settings=_settings, work=_work, notes=_notes)
 
 
 def _shape(shape: str, o: Options) -> Rows:

@@ -71,8 +71,7 @@ def _notes(o: Options) -> tuple[str, ...]:
 BENCHMARK = Benchmark(
     "speed",
     draws=3,
-    samples=60_000,
-    settings=lambda o: {"draws": o.draws, "samples": o.samples, "seed": o.seed, "threads": o.threads, "counts": COUNTS},
+    settings=lambda o: {"draws": o.draws, "seed": o.seed, "threads": o.threads, "counts": COUNTS},
     work=_work,
     notes=_notes,
 )
