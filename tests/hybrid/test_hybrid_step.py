@@ -483,3 +483,34 @@ def test_the_example_runs():
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "learned" in done.stdout
+
+
+def test_far_apart_nothing_is_looked_at_and_nothing_is_missed(monkeypatch):
+    """A tool that comes from afar meets the block when it does if every step is looked at; one put near it is seen."""
+    looks, look = [], HybridStep._next_contact
+
+    def counted(self, model, data, pair):
+        looks.append(data.time)
+        return look(self, model, data, pair)
+
+    monkeypatch.setattr(HybridStep, "_next_contact", counted)
+    met = {}
+    for most in (100, 0):
+        monkeypatch.setattr("carom.hybrid.step.MOST_FAR", most)
+        looks.clear()
+        hybrid, model, data = ready(lab(start=-0.4))
+        data.joint("x").qvel = 0.5
+        while not hybrid.log and data.time < 2:
+            hybrid.step(model, data)
+        met[most] = hybrid.log[0].time, len(looks)
+    assert met[100][0] == met[0][0]
+    assert met[100][1] < 0.3 * met[0][1]
+    monkeypatch.setattr("carom.hybrid.step.MOST_FAR", 100)
+    hybrid, model, data = ready(lab(start=-1.0))
+    data.joint("x").qvel = 0.5
+    for _ in range(5):
+        hybrid.step(model, data)
+    data.joint("x").qpos = 1.0 - 0.0625  # from afar to two steps and a half before the block
+    for _ in range(10):
+        hybrid.step(model, data)
+    assert len(hybrid.log) == 1

@@ -18,6 +18,9 @@ from carom.state import Array
 AGREE = 0.02  #: share by which a user's bodies may differ from the scene's: a measured size, not another body
 
 
+MANY = 16  #: pairs of geoms, from which on looking how far each is apart takes longer than it saves
+
+
 @dataclass(frozen=True)
 class Pair:
     """Where target and striker are in a compiled model."""
@@ -31,6 +34,8 @@ class Pair:
     gap: Array  #: [m]
     reach: float  #: [m] distance from which on contacts are seen
     com: Array  #: [3] the target's declared centre of mass in its frame, at the height that the model gives it [m]
+    #: two geoms of each pair, and their spheres' radii together [m]; empty if there are many, or one has no end
+    round: tuple[tuple[int, int, float], ...]
     shape: tuple[int, int]  #: npair and ngeom, to refuse other models
 
 
@@ -56,7 +61,11 @@ def attached(spec: mujoco.MjSpec, scene: StrikeScene, target: str, striker: str)
     margin, gap = model.pair_margin[pairs].copy(), model.pair_gap[pairs].copy()
     dof, shape = int(model.body_dofadr[ids[0]]), (model.npair, model.ngeom)
     com = np.array([*scene.target.planar_com, model.body_ipos[ids[0], 2]])
-    return model, Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, com, shape)
+    size = model.geom_rbound[geoms[pairs]]
+    spheres = tuple((int(a), int(b), float(r)) for (a, b), r in zip(geoms[pairs], size.sum(axis=1), strict=True))
+    if len(spheres) > MANY or not size.all():
+        spheres = ()
+    return model, Pair(*ids, dof, pairs, side, margin, np.maximum(gap, reach), reach, com, spheres, shape)
 
 
 def compiled(spec: mujoco.MjSpec) -> mujoco.MjModel:

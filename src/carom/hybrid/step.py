@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Literal
 
 import mujoco
 import numpy as np
+from mujoco import mj_step
 
 from carom.core.errors import CaromError
 from carom.core.rotations import pitch_and_roll
@@ -41,6 +43,7 @@ RESTING = 1e-3  #: [m/s] touching bodies that part more slowly than this stay in
 NINE_TENTHS = 0.9  #: of the way to a contact, before looking again: what accelerates is then seen from near
 SLOW = 0.9  #: share of the scene's lowest speed, below which a touch is a push: the margin of `within_learned`
 CHATTER = 5e-3  #: [s] two learned impacts within this, and the third touch is a push
+MOST_FAR = 100  #: steps without a look at how far the bodies are apart
 PARTED = 5e-3  #: [s] out of reach, after which the engine's contact is over
 STEEP = 0.3  #: sine of a contact normal's slope, or of the target's tilt, beyond which nothing planar describes it
 SAME_INERTIA = 0.2  #: share of the impulse by which a striker's other mass may change it, before a warning
@@ -88,6 +91,8 @@ class HybridStep:
         self._apart = 0.0  # [s] out of reach since it is on
         self._recent: list[float] = []  # [s] times of learned impacts
         self._time = -np.inf
+        self._far, self._contacts = 0, 0  # steps in which nothing can meet, and contacts in the model meanwhile
+        self._far_in: mujoco.MjModel | None = None
         self._warned = False
 
     @property
@@ -112,11 +117,21 @@ class HybridStep:
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Advance by one time step, as `mujoco.mj_step` does; set `data.ctrl` and the like before."""
+        if model is self._far_in and data.time >= self._time:
+            far = self._far or self._steps_apart(model, data)
+            if far:
+                mj_step(model, data)
+                # another contact than before may be one of the two: a body that was put elsewhere is seen so
+                self._far = far - 1
+                if data.ncon != self._contacts:
+                    self._far_in = None
+                return
         pair = self._pair
         if pair is None or (model.npair, model.ngeom) != pair.shape:
             raise CaromError(
                 "step: expected the model that attach returned; call attach(spec, target=, striker=) first"
             )
+        self._far_in = None
         start, step = float(data.time), float(model.opt.timestep)
         if start < self._time:  # the user has reset the data
             self._reset(model, pair)
@@ -139,10 +154,27 @@ class HybridStep:
         if left < step:
             data.time = start + step  # the parts' sum may differ in the last digit
         self._time = float(data.time)
+        if left == step and not self._engine:
+            self._far, self._far_in, self._contacts = 0, model, data.ncon
+
+    def _steps_apart(self, model: mujoco.MjModel, data: mujoco.MjData) -> int:
+        """Steps in which the two bodies cannot meet, even at twice the speed that they have, or that was learned."""
+        pair = self._pair
+        if pair is None or not pair.round:
+            return 0
+        away, size = np.inf, 0.0
+        for one, other, both in pair.round:
+            x, y, z = (data.geom_xpos[one] - data.geom_xpos[other]).tolist()
+            away, size = min(away, sqrt(x * x + y * y + z * z) - both), max(size, both)
+        speed = float(self.scene.speed[1])
+        for body in (pair.target, pair.striker):
+            angular, linear = _twist(model, data, body)
+            speed += sqrt(linear @ linear) + sqrt(angular @ angular) * size
+        return max(0, min(int((away - pair.reach) / (2.2 * speed * model.opt.timestep)), MOST_FAR))
 
     def _reset(self, model: mujoco.MjModel, pair: Pair) -> None:
         """See contacts, and leave them to the learned model."""
-        self._engine, self._apart, self._recent, self._time = False, 0.0, [], -np.inf
+        self._engine, self._apart, self._recent, self._time, self._far_in = False, 0.0, [], -np.inf, None
         model.pair_margin[pair.pairs], model.pair_gap[pair.pairs] = UNSEEN, pair.reach - UNSEEN
 
     def _next_contact(self, model: mujoco.MjModel, data: mujoco.MjData, pair: Pair) -> _Contact | None:
