@@ -15,6 +15,7 @@ from unittest import mock
 
 import foreign
 import numpy as np
+import robots
 from synthetic_recordings import Strike, toss, two_discs
 
 from carom.core.errors import CaromError, RecordingError
@@ -589,6 +590,8 @@ READERS: Mapping[str, Reader] = {
     "dropped": Reader(_dropped, _load_trajectories, ("_header.json",), DATA, share=5),
     "impacts": Reader(_impacts, _load_impacts, ("_header.json", "*.parquet"), DATA, share=6),
     "pieces": Reader(_pieces, _load_pieces, ("pieces.jsonl",), share=3),
+    "strike": Reader(robots.strike, robots.load_strike, ("strike.json", "limits.yaml"), share=3),
+    "robot": Reader(robots.robot, robots.load_robot, ("robot.xml",), share=2),
     "results": Reader(_results, _load_results, ("toss.json",), share=3),
     "motive": Reader(
         foreign.captures("motive", "motive euler", "motive_rows"),

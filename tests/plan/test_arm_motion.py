@@ -183,7 +183,9 @@ def test_mistakes_are_one_line(strike: Path, tmp_path: Path) -> None:
             recipes.export(place, tmp_path / "out", robot=recipes.RobotOptions(**options))
 
     refused("unknown joint 'joint_9'", arm="arm", limits=tmp_path / "bad.yaml")
-    refused(r"worse.yaml: joints.all.velocity: .* greater than 0", arm="arm", limits=tmp_path / "worse.yaml")
+    refused(
+        r"worse.yaml: joints.all.velocity: .* greater than or equal to 0.05", arm="arm", limits=tmp_path / "worse.yaml"
+    )
     refused("expected --tool SITE, .* it has none: add <site", arm=str(tmp_path / "plain.xml"))
     refused("2 joints lead to the site tool, expected 6 or more", arm="planar")
     refused("unknown site 'tol'", arm="arm", tool="tol")

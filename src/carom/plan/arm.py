@@ -32,17 +32,17 @@ ALL = "all"  #: in a file of limits: every joint that is not named
 class Rates(StatedModel):
     """What a joint can do; hinges in radians, slides in metres."""
 
-    velocity: float = Field(default=2.0, gt=0)  #: [rad/s]
-    acceleration: float = Field(default=10.0, gt=0)  #: [rad/s^2]
-    jerk: float = Field(default=1000.0, gt=0)  #: [rad/s^3]
+    velocity: float = Field(default=2.0, ge=0.05, le=1e3)  #: [rad/s]
+    acceleration: float = Field(default=10.0, ge=0.1, le=1e5)  #: [rad/s^2]
+    jerk: float = Field(default=1000.0, ge=1.0, le=1e8)  #: [rad/s^3]
 
 
 class TipRates(StatedModel):
     """What the tool's tip may do."""
 
-    velocity: float = Field(default=FRANKA.velocity, gt=0)  #: [m/s]
-    acceleration: float = Field(default=FRANKA.acceleration, gt=0)  #: [m/s^2]
-    jerk: float = Field(default=FRANKA.jerk, gt=0)  #: [m/s^3]
+    velocity: float = Field(default=FRANKA.velocity, ge=0.01, le=20.0)  #: [m/s]
+    acceleration: float = Field(default=FRANKA.acceleration, ge=0.5, le=1e4)  #: [m/s^2]
+    jerk: float = Field(default=FRANKA.jerk, ge=10.0, le=1e7)  #: [m/s^3]
 
 
 class LimitsFile(StatedModel):

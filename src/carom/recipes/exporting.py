@@ -59,7 +59,7 @@ class _Strike(_Loose):
 
     contact: _Contact
     robot_base: _Robot
-    rate_hz: float = Field(gt=0, le=10_000)
+    rate_hz: float = Field(ge=50, le=4000)
     strike: dict[str, Any]
 
 
