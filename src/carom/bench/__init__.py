@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MODULES = {
     "distill": "distillation",
     "graph": "graph",
+    "import": "importing",
     "impact-accuracy": "impact_accuracy",
     "planning": "planning",
     "planning-time": "planning_time",

@@ -20,7 +20,7 @@ from carom.compare import ABLATIONS, METHODS
 from carom.core.artefacts import write_text
 from carom.core.errors import CaromError
 
-PAGES = (Path("README.md"), Path("docs/benchmarks.md"))
+PAGES = (Path("README.md"), Path("docs/benchmarks.md"), Path("docs/importing.md"))
 MISSING = "_not run yet_"
 _BLOCK = re.compile(r"<!-- bench:(?P<name>[\w-]+):start -->\n(?P<body>.*?)<!-- bench:(?P=name):end -->", re.DOTALL)
 
@@ -35,6 +35,10 @@ def block(name: str, folder: Path) -> str:
     if not path.is_file():
         return MISSING + "\n"
     results = read(path)
+    if name == "import":
+        from carom.bench.importing import matrix
+
+        return f"{matrix(results)}\n`{results.command}`: {_duration(results.seconds)}.\n"
     software = ", ".join(f"{k} {v}" for k, v in results.versions.items())
     machine = f"{results.machine.get('cpu', '?')}, {results.machine.get('cores', '?')} cores"
     lines = [markdown_table(results), *(f"{note}\n" for note in results.notes)]

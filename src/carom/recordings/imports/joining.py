@@ -87,12 +87,17 @@ def _part(path: Path, take: Take, options: ImportOptions, alone: bool) -> Part:
             made, words = body_of(str(path), _upright(take, up.axis), body.name, body.markers)
             tracks.append(made)
             said += words
-    for track in tracks:
-        if not np.isfinite(track.position).any():
-            raise RecordingError(f"{path}: body '{short(track.name)}' was never seen: all of its samples are lost")
+    unseen = [track.name for track in tracks if not np.isfinite(track.position).any()]
+    needed = [body.name for body in chosen if body.name in unseen and body.role in ("target", "striker", "tool")]
+    if needed or len(unseen) == len(tracks):
+        name = short((needed or unseen)[0])
+        raise RecordingError(f"{path}: body '{name}' was never seen: all of its samples are lost")
+    if unseen:
+        said.append(f"left out: bodies that were never seen: {', '.join(map(short, unseen[:12]))}")
+        tracks = [track for track in tracks if track.name not in unseen]
     left = [word.removeprefix("left out: ") for word in said if word.startswith("left out: ")]
     said = [word for word in said if not word.startswith("left out: ")]
-    roles = {body.name: body.role for body in chosen}
+    roles = {body.name: body.role for body in chosen if body.name not in unseen}
     return Part(path, take, tuple(tracks), roles, up, (*take.said, *said), (*take.left_out, *left))
 
 
