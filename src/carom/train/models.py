@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -19,15 +19,13 @@ from carom.scenes.load import scene_to_dict
 from carom.train.policy import Floats, Policy
 from carom.train.presets import LIBRARIES, Preset
 
-LOWEST = 0.05  #: share of a learning rate that falls, at the end
-
 
 def new_model(env: VecEnv, preset: Preset, *, library: str, seed: int) -> BaseAlgorithm:
     """A learner with fresh weights, on the CPU: the networks are too small to gain from more."""
     if library not in LIBRARIES:
         raise CaromError(unknown_name("library", library, LIBRARIES))
     options: dict[str, Any] = {
-        "learning_rate": _falling(preset.learning_rate) if preset.fall else preset.learning_rate,
+        "learning_rate": preset.learning_rate,
         "batch_size": preset.batch,
         "gamma": preset.gamma,
         "policy_kwargs": {"net_arch": list(preset.layers)},
@@ -43,15 +41,8 @@ def new_model(env: VecEnv, preset: Preset, *, library: str, seed: int) -> BaseAl
         }
     else:
         options |= {"n_steps": preset.rollout, "n_epochs": preset.epochs}
-        if preset.spread != 1:
-            options["policy_kwargs"]["log_std_init"] = float(np.log(preset.spread))
     made: BaseAlgorithm = _kind(preset.algorithm, library)("MlpPolicy", env, **options)
     return made
-
-
-def _falling(rate: float) -> Callable[[float], float]:
-    """The learning rate by the share of the training that is left."""
-    return lambda left: rate * max(left, LOWEST)
 
 
 def _kind(algorithm: str, library: str) -> Any:

@@ -27,14 +27,10 @@ class Preset:
     buffer: int = 1_000_000  #: SAC: transitions that are kept
     rollout: int = 2048  #: PPO: steps of each environment between updates
     epochs: int = 10  #: PPO: how often each transition is used
-    spread: float = 1.0  #: PPO: standard deviation of the actions at first
-    fall: bool = False  #: whether the learning rate falls to a twentieth, in a straight line
 
     def stated(self) -> dict[str, Any]:
-        """All numbers, for headers; those that came later only where they are not the usual ones."""
-        usual = {"spread": 1.0, "fall": False}
-        kept = {name: value for name, value in asdict(self).items() if usual.get(name) != value}
-        return {**kept, "layers": list(self.layers)}
+        """All numbers, for headers."""
+        return {**asdict(self), "layers": list(self.layers)}
 
 
 #: `paper`: the defaults of Stable-Baselines3. `fast`: batched, and a short horizon. Table V pays nearly 1 for every
