@@ -1,4 +1,4 @@
-"""Tables of results in README.md and docs/benchmarks.md, between markers `<!-- bench:NAME:start -->` and `:end`.
+"""Tables of results in README.md and in pages of docs, between markers `<!-- bench:NAME:start -->` and `:end`.
 
 `python -m carom.bench.pages` (or `make docs`) writes them from `benchmarks/results/`; `--check` only says which differ.
 The block `summary` is the README's one table, `methods` says what each method is; every other block is called like its
@@ -20,7 +20,7 @@ from carom.compare import ABLATIONS, METHODS
 from carom.core.artefacts import write_text
 from carom.core.errors import CaromError
 
-PAGES = (Path("README.md"), Path("docs/benchmarks.md"), Path("docs/importing.md"))
+PAGES = tuple(map(Path, ("README.md", "docs/benchmarks.md", "docs/importing.md", "docs/scaling.md")))
 MISSING = "_not run yet_"
 _BLOCK = re.compile(r"<!-- bench:(?P<name>[\w-]+):start -->\n(?P<body>.*?)<!-- bench:(?P=name):end -->", re.DOTALL)
 

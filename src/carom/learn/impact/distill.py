@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any, final
 
 from carom.core.artefacts import SEAL, read_json
 from carom.core.errors import CaromError, unknown_name
 from carom.core.locks import locked
-from carom.core.progress import Progress, silent
+from carom.core.progress import Progress, silent, steps_of
 from carom.core.shards import HEADER
+from carom.core.work import in_order, workers
 from carom.learn.impact.base_files import save_bases
 from carom.learn.impact.base_model import PRESETS, BaseModel
-from carom.learn.impact.dataset import generate
+from carom.learn.impact.dataset import ImpactData, generate
 from carom.learn.impact.training import train
 from carom.scenes.strike import DISTILLED, StrikeScene
 
@@ -74,34 +77,63 @@ def _distill(
     threads: int,
     report: Progress,
 ) -> Distilled:
-    bases, facts = [], []
+    sets: dict[str, ImpactData] = {}
     for teacher in teachers:
-        data = generate(
+        sets[teacher] = generate(
             scene,
             teacher,
             samples,
             out / "data" / teacher,
             seed=seed,
             threads=threads,
-            progress=lambda done, total, t=teacher: report(f"{t}: simulate impacts", done, total),  # type: ignore[misc]
+            progress=partial(report, f"{teacher}: simulate impacts"),
         )
-        start = perf_counter()
-        base = train(
-            scene,
-            teacher,
-            data,
-            preset=training.preset,
-            steps=training.steps,
-            seed=seed,
-            progress=lambda done, total, t=teacher: report(f"{t}: train network", done, total),  # type: ignore[misc]
-        )
+    bases: list[BaseModel] = []
+    facts: list[dict[str, float | str]] = []
+    trained = in_order(_Training(scene, sets, training, seed, report), list(teachers))
+    for teacher, (base, seconds) in zip(teachers, trained, strict=True):
+        if not workers().here:  # else each tells its steps
+            report("train networks", len(bases) + 1, len(teachers))
+        data = sets[teacher]
         bases.append(base)
         fact: dict[str, float | str] = {"teacher": teacher, "impacts": float(len(data.post))}
         if data.simulated:
             fact |= {"impacts_per_second": data.simulated / data.seconds, "engine_share": data.engine_share}
-        fact |= {"simulate_seconds": data.seconds, "train_seconds": perf_counter() - start}
+        fact |= {"simulate_seconds": data.seconds, "train_seconds": seconds}
         facts.append(fact | {f"held_out_{k}": v for k, v in base.held_out.items()})
     made_by = {"command": "distill", "samples": samples, "seed": seed, "facts": facts}
     data_sets = {teacher: read_json(out / "data" / teacher / HEADER)[SEAL] for teacher in teachers}
     save_bases(out, bases, made_by=made_by, made_from={"scene": scene.name, "data": data_sets})
     return Distilled(tuple(bases), tuple(facts))
+
+
+@final
+class _Training:
+    """Trains base models by the names of their teachers; elsewhere nobody watches the steps."""
+
+    def __init__(
+        self,
+        scene: StrikeScene,
+        sets: Mapping[str, ImpactData],
+        options: DistillOptions,
+        seed: int,
+        report: Progress | None = None,
+    ) -> None:
+        self.scene, self.sets, self.options, self.seed, self.report = scene, sets, options, seed, report
+
+    def __call__(self, key: str) -> tuple[BaseModel, float]:
+        """A base model, and the seconds that it took."""
+        start = perf_counter()
+        base = train(
+            self.scene,
+            key,
+            self.sets[key],
+            preset=self.options.preset,
+            steps=self.options.steps,
+            seed=self.seed,
+            progress=steps_of(self.report, f"{key}: train network"),
+        )
+        return base, perf_counter() - start
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Training, (self.scene, self.sets, self.options, self.seed)
