@@ -17,6 +17,7 @@ from carom.cli.options import (
     Settle,
     Threads,
     enough,
+    new_file,
     new_folder,
     new_place,
     one_of,
@@ -161,6 +162,9 @@ def suggest(
         typer.Option(help="parameters.yaml or its folder, from `carom identify`; without it, identified first"),
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="recordings to suggest")] = 3,
+    report: Annotated[
+        Path | None, typer.Option(callback=new_file, help="write a page with the suggestions here")
+    ] = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,
@@ -171,7 +175,7 @@ def suggest(
     run(
         json_file,
         lambda progress: recipes.suggest(
-            recordings, params=params, count=count, seed=seed, threads=threads, progress=progress
+            recordings, params=params, count=count, report=report, seed=seed, threads=threads, progress=progress
         ),
     )
 
@@ -248,7 +252,11 @@ def adapt(
 def predict(
     model: Annotated[Path, typer.Argument(help="corrected model folder, from `carom adapt`")],
     recordings: RecordingsArg,
+    report: Annotated[
+        Path | None,
+        typer.Option(callback=new_file, help="write a page here: predicted beside measured, where that was recorded"),
+    ] = None,
     json_file: Json = None,
 ) -> None:
     """Predict each strike's outcome from what was recorded before its contact."""
-    run(json_file, lambda progress: recipes.predict(model, recordings))
+    run(json_file, lambda progress: recipes.predict(model, recordings, report=report))

@@ -25,9 +25,12 @@ from carom.learn.impact.base_files import HEADER, read_header
 from carom.learn.impact.training import torch_threads
 from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result, command, table_of
+from carom.recipes.result_page import REPORT, result_page
 from carom.recipes.strikes import base_for, by_gradient, dropped_strikes, held_by, slides_of, usable_impacts
 from carom.recordings import read
+from carom.report.identified_strikes import outcome_sections
 from carom.scenes.strike import DISTILLED
+from carom.state import Impacts
 
 PRESETS = ("default", "paper")
 _MODEL = (HEADER, CORRECTION, *(f"{teacher}-*.safetensors" for teacher in DISTILLED))
@@ -39,7 +42,7 @@ MEANING = {
     "student_relative_difference": "fast network, error (relative)",
 }
 #: what a folder of a corrected model holds
-OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS)))
+OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS)), REPORT)
 
 
 @final
@@ -85,6 +88,7 @@ class AdaptResult(Result):
     def next_commands(self) -> Sequence[str]:
         return (
             command("predict", self.out, self.recordings),
+            *([command("view", self.recordings, "--with", self.out)] if self.hybrid is not None else ()),
             *([command("plan", self.out, "--target", 0.1, 0, 0)] if self.hybrid is not None else ()),
         )
 
@@ -154,12 +158,36 @@ def _adapt(
             facts |= _hybrid_facts(hybrid)
     parent = {} if model is None else {"model": {"name": model.resolve().name, "sha256": read_header(model)[SEAL]}}
     made_from = {"recordings": folder.made_from(), **parent}
+    left_out = dropped_strikes(folder, settle=settle)
+    result = AdaptResult(place, corrected, hybrid, facts, findings_of(recordings), left_out, recordings)
     with replacing(place, OWN) as fresh:
         save_model(fresh, corrected, made_by=made_by, made_from=made_from)
         if hybrid is not None:
             save_hybrid(fresh, hybrid, made_by=made_by, made_from=made_from)
-    left_out = dropped_strikes(folder, settle=settle)
-    return AdaptResult(place, corrected, hybrid, facts, findings_of(recordings), left_out, recordings)
+        _page(fresh / REPORT, result, impacts)
+    return result
+
+
+def _page(path: Path, result: AdaptResult, impacts: Impacts) -> None:
+    """The model's page: what it rests on, and what it says of the strikes that it learned from."""
+    said = result.model.predict(impacts.strikes)
+    words = "The model has learned from these strikes; unseen ones are off by more, as far as their bars say."
+    short = (
+        f"A simulator of **{result.model.scene.name}**, corrected with {len(impacts)} recorded strikes. "
+        + (
+            "It predicts velocities after contact, and where the target comes to rest, with intervals."
+            if result.hybrid is not None
+            else "It predicts velocities after contact only: the recordings show no slide, or the preset makes none."
+        ),
+    )
+    result_page(
+        path,
+        result,
+        title=f"A corrected model: {result.model.scene.name}",
+        subtitle=f"{len(impacts)} strikes",
+        short=short,
+        figures=outcome_sections(result.model.scene, impacts, said.post, said.post_std, words),
+    )
 
 
 def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -11,17 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.compare.ends import START
+from carom.compare.metrics import accuracy, relative_error
 from carom.engines.approach import at_distance
 from carom.engines.contact_frames import contact_frames
 from carom.engines.contract import Status
 from carom.hybrid.draws import draws_of
 from carom.hybrid.guard import absurd, guard
 from carom.hybrid.model import FOLDER, HEADER, HybridModel, load_hybrid
-from carom.learn import AdaptedModel
+from carom.learn import AdaptedModel, TunedModel
 from carom.learn.impact.adapted_files import load_model
 from carom.learn.impact.adapted_model import Prediction
 from carom.recipes.result import PrintedTable, Result, command
-from carom.recordings import approaches, check_scene, read
+from carom.recipes.result_page import result_page, steps_of
+from carom.recordings import Recordings, approaches, check_scene, read, strike_impacts
+from carom.report import Section, Step
+from carom.report.figures import ALPHA
+from carom.report.identified_strikes import outcome_sections
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Strikes
 
@@ -44,6 +49,7 @@ class PredictResult(Result):
     predictions: Mapping[str, Mapping[str, Any]]
     words: tuple[str, ...] = ()  #: what they rest on, for people
     model: Path | None = None
+    report: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {name: dict(p) for name, p in self.predictions.items()}
@@ -63,7 +69,7 @@ class PredictResult(Result):
         return made
 
     def notes(self) -> Sequence[str]:
-        return self.words
+        return self.words if self.report is None else (f"report: {self.report}", *self.words)
 
     def next_commands(self) -> Sequence[str]:
         rest = next((p["rest"] for p in self.predictions.values() if p["rest"]), None)
@@ -81,8 +87,11 @@ def _with_spread(values: Sequence[float] | None, std: Sequence[float] | None) ->
     return [f"{v:.3f} +- {s:.3f}" for v, s in zip(values, std, strict=True)]
 
 
-def predict(model: str | Path, recordings: str | Path) -> PredictResult:
-    """Predict recorded strikes with a corrected model; only samples before the contact are used."""
+def predict(model: str | Path, recordings: str | Path, *, report: str | Path | None = None) -> PredictResult:
+    """Predict recorded strikes with a corrected model; only samples before the contact are used.
+
+    A `report` is a page with the tables, and with what was measured where the recordings go on after the contact.
+    """
     adapted = load_model(Path(model))
     folder = read(Path(recordings))
     check_scene(adapted.scene, folder)
@@ -106,7 +115,45 @@ def predict(model: str | Path, recordings: str | Path) -> PredictResult:
             }
     words = adapted.words if isinstance(adapted, AdaptedModel) else ()
     by_file = {t.name: found[t.name] for t in folder.trajectories if t.name in found}
-    return PredictResult(by_file, words, Path(model))
+    result = PredictResult(by_file, words, Path(model), None if report is None else Path(report))
+    if report is not None:
+        _page(Path(report), replace(result, report=None), folder, adapted)
+    return result
+
+
+def _page(path: Path, result: PredictResult, folder: Recordings, model: AdaptedModel | TunedModel) -> None:
+    """What was predicted, beside what was measured after contact."""
+    impacts, _ = strike_impacts(folder)
+    rows = [
+        int(i) for i in np.flatnonzero(np.isfinite(impacts.post).all(axis=1)) if impacts.names[i] in result.predictions
+    ]
+    rows = [i for i in rows if result.predictions[impacts.names[i]]["post"] is not None]
+    figures: list[Section] = []
+    short = [f"{len(result.predictions)} recordings, predicted from their samples before contact alone."]
+    if rows:
+        seen = impacts[rows]
+        post, std = (np.array([result.predictions[n][key] for n in seen.names], dtype=float) for key in KEYS[:2])
+        error = relative_error(post, seen.post, model.scene.gyration_radius)
+        words = "What was measured after contact was not used for the prediction."
+        figures += outcome_sections(model.scene, seen, post, std, words)
+        short.append(
+            f"**{100 * accuracy(error, ALPHA):.0f} %** of the {len(rows)} strikes with a measured outcome are predicted"
+            f" within 10 %, half of them within {100 * float(np.median(error)):.1f} %. If the model was made from "
+            "these very recordings, this says how well it fits, not how well it predicts."
+        )
+    steps = [*steps_of(result.next_commands())]
+    if result.model is not None:
+        view = command("view", folder.path, "--with", result.model)
+        steps.append(Step("Look at the motions in 3-D in the browser, recorded beside simulated.", view))
+    result_page(
+        path,
+        result,
+        title=f"Predicted strikes: {model.scene.name}",
+        subtitle=f"{folder.path.name}, model {'' if result.model is None else result.model.name}",
+        short=short,
+        figures=figures,
+        steps=steps,
+    )
 
 
 def statuses(scene: StrikeScene, strikes: Strikes, predicted: Prediction) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -22,10 +22,12 @@ from carom.identify.tosses.recorded import Motions, groups, motions_of
 from carom.learn.impact.sample import sample_strikes
 from carom.recipes.identifying import identify_strikes
 from carom.recipes.result import PrintedTable, Result, command
+from carom.recipes.result_page import result_page
 from carom.recipes.strikes import usable_impacts
 from carom.recipes.tosses import Skipped, identify_free, skipped_lines
 from carom.recordings import Recordings, read, scene_of
 from carom.recordings.kind import kind_of
+from carom.report.suggested import suggestion_figures
 
 STRIKES = 192  #: strikes drawn; those far from any place that was struck are left out
 
@@ -53,6 +55,7 @@ class SuggestResult(Result):
     identified_now: bool  #: whether no parameters were given
     seed: int
     skipped: Skipped = ()  #: groups of free bodies whose recordings show nothing yet
+    report: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -73,7 +76,8 @@ class SuggestResult(Result):
         return [table for group in self.groups for table in _tables(group)]
 
     def notes(self) -> Sequence[str]:
-        return skipped_lines(self.skipped)
+        page = () if self.report is None else (f"report: {self.report}",)
+        return (*page, *skipped_lines(self.skipped))
 
     def next_commands(self) -> Sequence[str]:
         """With the new recordings in the same folder."""
@@ -85,6 +89,7 @@ def suggest(
     *,
     params: str | Path | None = None,
     count: int = 3,
+    report: str | Path | None = None,
     seed: int = 0,
     threads: int = 0,
     progress: Progress = silent,
@@ -92,7 +97,7 @@ def suggest(
     """Suggest the next recordings: those expected to narrow the parameters most.
 
     `params` is a `parameters.yaml` made by `identify`, or its folder, with several groups too; without it, parameters
-    are identified first, as `identify` does.
+    are identified first, as `identify` does. A `report` is a page with the suggestions and the expected intervals.
     """
     folder = read(Path(recordings))
     files = () if params is None else parameter_files(params)
@@ -106,7 +111,18 @@ def suggest(
     else:
         first = given[0] if given else None
         made, skipped = _for_strikes(folder, first, count=count, seed=seed, threads=threads, progress=progress)
-    return SuggestResult(Path(recordings), tuple(made), not given, seed, skipped)
+    result = SuggestResult(Path(recordings), tuple(made), not given, seed, skipped)
+    if report is None:
+        return result
+    short = tuple(
+        f"**{group.title}**: record next {group.suggestions[0].words}. It is expected to tell "
+        f"{group.suggestions[0].gain:.2g} nat; the usual recording tells {group.suggestions[0].typical:.2g}."
+        for group in made
+    )
+    figures = [section for group in made for section in suggestion_figures(group.title, group.suggestions)]
+    title = "What to record next"
+    page = result_page(Path(report), result, title=title, subtitle=folder.path.name, short=short, figures=figures)
+    return replace(result, report=page)
 
 
 def _tables(group: SuggestedGroup) -> list[PrintedTable]:

@@ -12,8 +12,11 @@ from carom.envs.batch import StrikeBatch, make_batch
 from carom.envs.reach import check_reach
 from carom.envs.routes import Route
 from carom.envs.sides import said
+from carom.envs.task import HALF_WIDTH
 from carom.recipes.policies import APART, EngineOptions, TaskOptions, train_policy, training_engines
 from carom.recipes.result import PrintedTable, Result, brief, command, table_of
+from carom.recipes.result_page import REPORT, result_page
+from carom.report.routes import trials_figure
 from carom.train import Policy, Training, Trials, trials_of
 
 __all__ = ["EngineOptions", "TaskOptions", "TrainResult", "Training", "train"]
@@ -63,7 +66,8 @@ class TrainResult(Result):
         return lines
 
     def next_commands(self) -> Sequence[str]:
-        return (command("rollout", self.out, "--on", "nylon-low", "--routes", 1, 2, 3),)
+        looks = command("view", self.out)
+        return (command("rollout", self.out, "--on", "nylon-low", "--routes", 1, 2, 3), looks)
 
 
 def train(
@@ -90,4 +94,13 @@ def train(
     check_reach(first)
     policy = train_policy(Path(out), engines, task=task, training=training, progress=progress, made_by=made_by)
     trials = trials_of(policy, batch(OWN_TRIALS), Route("own", starts.points, length=starts.length))
-    return TrainResult(Path(out), policy, trials, said(first.sides))
+    result = TrainResult(Path(out), policy, trials, said(first.sides))
+    figure = trials_figure("Trials in its own simulator", starts.points, HALF_WIDTH, trials.path, trials.success)
+    rates = trials.rates().success
+    low, rate, high = (100 * v for v in (rates.low, rates.value, rates.high))
+    short = (
+        f"A policy ({policy.algorithm}) that strikes a block along segments. In its own simulator **{rate:.0f} %** of "
+        f"{len(trials.success)} trials reach their goal (95 % interval {low:.0f} to {high:.0f} %).",
+    )
+    result_page(Path(out) / REPORT, result, title="A trained policy", short=short, figures=[figure])
+    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, final
@@ -15,9 +15,13 @@ from carom.envs.render import animation as write_animation
 from carom.envs.render import frame
 from carom.envs.routes import Route, route_from
 from carom.envs.starts import RouteStarts
-from carom.envs.task import LENGTH
+from carom.envs.task import HALF_WIDTH, LENGTH
+from carom.reality import ALL_SETTINGS
 from carom.recipes.policies import APART, is_own, reality_from
 from carom.recipes.result import PrintedTable, Result, brief, command
+from carom.recipes.result_page import WHY, result_page, steps_of
+from carom.report import Step
+from carom.report.routes import trials_figure
 from carom.scenes.strike import StrikeScene
 from carom.train import Policy, Trials, load_policy, run_trials
 
@@ -38,6 +42,7 @@ class RolloutResult(Result):
     on: str
     trials: tuple[Trials, ...]  #: by route
     animation: Path | None  #: None: not made, on a user's own reality, unless asked for
+    report: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {"policy": str(self.policy), "on": self.on, "routes": [_row(trials) for trials in self.trials]}
@@ -59,7 +64,8 @@ class RolloutResult(Result):
         return (PrintedTable(title, COLUMNS, rows, FIGURES),)
 
     def notes(self) -> Sequence[str]:
-        return () if self.animation is None else (f"animation: {self.animation}",)
+        made = {"animation": self.animation, "report": self.report}
+        return tuple(f"{what}: {path}" for what, path in made.items() if path is not None)
 
     def next_commands(self) -> Sequence[str]:
         """The same on a robot, a `Reality` of one's own (docs/policies.md)."""
@@ -99,7 +105,23 @@ def rollout(
     pictured = animation is not None or not is_own(on)
     if pictured:
         _animate(saved, made, chosen, picture, seed=seed)
-    return RolloutResult(Path(policy), on, tuple(found), picture if pictured else None)
+    result = RolloutResult(Path(policy), on, tuple(found), picture if pictured else None)
+    return replace(result, report=_page(picture.with_suffix(".html"), result))
+
+
+def _page(path: Path, result: RolloutResult) -> Path:
+    """The trials' page, beside their animation."""
+    figures = [
+        trials_figure(f"Trials along route {t.route.name}", t.route.points, HALF_WIDTH, t.path, t.success)
+        for t in result.trials
+    ]
+    count, subtitle = len(result.trials[0].success), f"{result.policy} on {result.on}"
+    best = ", ".join(f"{100 * t.rates().success.value:.0f} % along route {t.route.name}" for t in result.trials)
+    stood = " This is a stand-in, not a robot." if result.on in ALL_SETTINGS else ""
+    short = (f"Of {count} trials each, **{best}** reached the end.{stood}",)
+    steps = [*steps_of(result.next_commands()), Step(WHY["view"], command("view", result.policy))]
+    title = "Trials of a policy"
+    return result_page(path, result, title=title, subtitle=subtitle, short=short, figures=figures, steps=steps)
 
 
 @dataclass(frozen=True)
