@@ -80,6 +80,24 @@ def test_the_arm_is_as_strong_and_as_mobile_as_stated() -> None:
     assert (farthest <= np.abs(np.array(RANGES)).max(axis=1) + 0.02).all()
 
 
+def test_the_arm_has_the_stated_ranges_torques_and_lengths() -> None:
+    """Numbers of the issue, not of the module."""
+    model = push_scene("arm-t").model
+    low, high = [-3.14, -2.96, -0.09, -1.57, -1.74, -3.14], [2.09, 0.17, 3.14, 1.57, 1.74, 3.14]
+    np.testing.assert_allclose(model.actuator_ctrlrange, np.column_stack([low, high]))
+    np.testing.assert_allclose(model.actuator_forcerange, np.outer([24, 24, 24, 8, 8, 8], [-1, 1]))
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(0)
+    own = [int(model.joint(f"joint_{i}").qposadr[0]) for i in range(1, 7)]
+    for _ in range(5):  # lengths do not hang on how the arm stands
+        data.qpos[own] = rng.uniform(low, high)
+        mujoco.mj_kinematics(model, data)
+        shoulder, elbow, wrist = (data.xanchor[model.joint(f"joint_{i}").id] for i in (2, 3, 5))
+        tip = data.site("tool").xpos
+        found = [np.linalg.norm(b - a) for a, b in ((shoulder, elbow), (elbow, wrist), (wrist, tip))]
+        np.testing.assert_allclose(found, [0.27, 0.29, 0.24], atol=1e-12)
+
+
 def test_the_tools_tip_is_where_mujoco_has_it() -> None:
     rng = np.random.default_rng(0)
     for scene in (push_scene("arm-t"), push_scene("planar-cube")):
