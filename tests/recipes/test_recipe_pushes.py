@@ -14,6 +14,7 @@ from carom.core.errors import CaromError
 from carom.engines.pushing import push_simulator
 from carom.envs.pushing import pushing_task
 from carom.envs.pushing.files import fingerprint_of
+from carom.identify.result import Errors, Estimate, Identification
 from carom.reality import push_standin
 from carom.recipes.training_pushes import RANDOM, random_draws
 from carom.recipes.trying_pushes import task_of, try_in_reality
@@ -96,6 +97,24 @@ def test_ends_are_read_off_the_recordings(tmp_path: Path) -> None:
         start = trajectory.position_world["block"][0, :2]
         assert np.hypot(*(end - start)) > 0.02  # it was pushed
     assert (found.success == (found.away <= 0.02)).all()
+
+
+def identification(*names: str) -> Identification:
+    estimates = tuple(Estimate(n, 0.37, "1", 0.3, 0.4, (0.0, 1.0), "identified", "") for n in names)
+    errors = Errors(0.0, 0.0, 1.0, 3)
+    return Identification("cma", "pushes", estimates, errors, None, "", 1, 0, 1.0, 0)
+
+
+def test_identified_parameters_are_those_of_its_simulator(tmp_path: Path) -> None:
+    identification("ground_friction", "mass_scale", "face_tilt").write(tmp_path / "parameters.yaml")
+    training = recipes.PushingTraining(steps=2048)
+    made = recipes.train_pushes("planar-cube", tmp_path / "p", training=training, params=tmp_path)
+    assert made.policy.made_by["draws"] == [{"ground_friction": 0.37, "mass_scale": 0.37}]
+    identification("face_tilt").write(tmp_path / "other.yaml")
+    with pytest.raises(CaromError, match=r"none of its parameters \(face_tilt\) has a meaning in a scene of pushing"):
+        recipes.train_pushes("planar-cube", tmp_path / "q", params=tmp_path / "other.yaml")
+    with pytest.raises(CaromError, match="--params and --randomise: give one of them"):
+        recipes.train_pushes("planar-cube", tmp_path / "q", params=tmp_path, randomise=True)
 
 
 def test_wrong_use_is_refused(trained: Path, tmp_path: Path) -> None:

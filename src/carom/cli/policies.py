@@ -86,6 +86,9 @@ def train(
     start: Annotated[
         Path | None, typer.Option(help="of --scene: folder of an earlier policy, whose networks it begins with")
     ] = None,
+    params: Annotated[
+        Path | None, typer.Option(help="of --scene: parameters.yaml or its folder; its simulator has these values")
+    ] = None,
     env: Annotated[
         str | None,
         typer.Option(
@@ -141,12 +144,12 @@ def train(
         run(
             json_file,
             lambda progress: recipes.train_pushes(
-                scene, out, training=of_pushes, randomise=randomise, threads=threads, progress=progress
+                scene, out, training=of_pushes, params=params, randomise=randomise, threads=threads, progress=progress
             ),
         )
         return
-    if start is not None:
-        raise CaromError("--start is for pushes: give --scene too")
+    if start is not None or params is not None:
+        raise CaromError(f"--{'params' if start is None else 'start'} is for pushes: give --scene too")
     engine = recipes.EngineOptions(model, simulator or "hybrid", randomise)
     training = recipes.Training(algo or "sac", steps or 200_000, preset or "fast", library or "sb3", seed)
     task = recipes.TaskOptions(env or "carom/StrikeSegment-v0", route, 0.3 if length is None else length)

@@ -9,9 +9,12 @@ from typing import Any, final
 
 import numpy as np
 
+from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
-from carom.engines.pushing import push_simulator
+from carom.engines.pushing import DELAY, push_simulator
+from carom.envs.pushing import PushingTask
 from carom.envs.pushing.files import load_task
+from carom.identify.result import read as read_parameters
 from carom.recipes.result import PrintedTable, Result, brief, command, table_of
 from carom.scenes.parameters import PARAMETERS
 from carom.train.policy import Policy
@@ -80,22 +83,39 @@ def train_pushes(
     out: str | Path,
     *,
     training: PushingTraining | None = None,
+    params: str | Path | None = None,
     randomise: bool = False,
     threads: int = 1,
     progress: Progress = silent,
 ) -> TrainPushesResult:
     """Train a policy in a built-in scene of pushing or a task file, and save it; after a kill the same call goes on.
 
-    `randomise` draws friction, mass, joint friction and delay from their whole ranges, anew for every episode. Then it
-    is tried where it was trained.
+    `params` are identified parameters (`parameters.yaml`, or its folder); `randomise` draws friction, mass, joint
+    friction and delay from their whole ranges instead, anew for every episode. Then it is tried where it was trained.
     """
     task, training = load_task(scene), training or PushingTraining()
+    if params is not None and randomise:
+        raise CaromError("--params and --randomise: give one of them")
     draws = random_draws(DRAWS, training.seed) if randomise else []
+    if params is not None:
+        draws = [identified(task, params)]
     simulator = push_simulator(task.scene, tuple(draws[0]) if draws else (), threads=threads)
     policy = train_pushing(task, Path(out), training, simulator=simulator, draws=draws, progress=progress)
     seed = APART * (training.seed + 1)
     trials = try_in_simulator(policy, task, simulator, trials=OWN_TRIALS, draws=draws, seed=seed)
     return TrainPushesResult(Path(out), str(scene), policy, trials)
+
+
+def identified(task: PushingTask, params: str | Path) -> dict[str, float]:
+    """The identified values of what a scene of pushing takes."""
+    found, takes = read_parameters(params), (*task.scene.takes, DELAY)
+    values = {e.name: e.value for e in found.estimates if e.name in takes}
+    if not values:
+        raise CaromError(
+            f"{params}: none of its parameters ({', '.join(e.name for e in found.estimates)}) has a meaning in a scene "
+            f"of pushing, which takes: {', '.join(takes)}"
+        )
+    return values
 
 
 def random_draws(count: int, seed: int) -> list[dict[str, float]]:

@@ -15,6 +15,7 @@ from carom.core.progress import Progress, silent
 from carom.core.rotations import about_z
 from carom.engines.pushing import push_simulator
 from carom.envs.pushing import PushingBatch, PushingTask
+from carom.envs.pushing.batch import SEEN
 from carom.envs.pushing.files import load_task
 from carom.envs.pushing.render import frame
 from carom.envs.pushing.task import half_angle
@@ -28,7 +29,7 @@ from carom.train.policy import Policy, load_policy
 from carom.train.push_trials import PushTrials, check_task, try_in_simulator
 from carom.train.pushing import ENVIRONMENT
 
-SIMULATOR = "simulator"  #: as `--on`: MuJoCo as the scene has it
+SIMULATOR = "simulator"  #: as `--on`: MuJoCo, with the parameters that the policy was trained with
 BLOCK = 1  #: seed of a stand-in: to which side its mass is off, and the like
 MOST_TRIALS = 10_000
 SHOWN, EVERY = 3, 3  #: pushes in an animation, and periods from frame to frame
@@ -110,7 +111,10 @@ def rollout_pushes(
     check_task(saved, task)
     recordings = None
     if on == SIMULATOR:
-        found = try_in_simulator(saved, task, push_simulator(task.scene, threads=1), trials=trials, seed=seed)
+        known = saved.made_by.get("draws")
+        draws = known if isinstance(known, list) else []  # as it was trained; of many draws only a checksum is kept
+        simulator = push_simulator(task.scene, tuple(draws[0]) if draws else (), threads=1)
+        found = try_in_simulator(saved, task, simulator, trials=trials, draws=draws, seed=seed)
     else:
         if ":" not in on and on not in PUSH_SETTINGS:
             known = unknown_name("reality of pushes", on, (SIMULATOR, *PUSH_SETTINGS))
@@ -132,7 +136,8 @@ def try_in_reality(
     start, goals = task.sample(trials, np.random.default_rng([seed, 1]))
     yaw = 2 * np.arctan2(goals.quaternion[:, 3], goals.quaternion[:, 0])
     tasks = PushTasks(start, np.column_stack([goals.position[:, :2], yaw]), task.steps)
-    recorded = read(reality.deploy(task.controller(policy.act, goals), tasks, folder, seed=seed)).trajectories
+    controller = task.controller(lambda seen: policy.act(np.clip(np.nan_to_num(seen), -SEEN, SEEN)), goals)
+    recorded = read(reality.deploy(controller, tasks, folder, seed=seed)).trajectories
     if len(recorded) != trials:
         raise CaromError(f"{folder}: expected a recording of each of {trials} pushes, got {len(recorded)}")
     place, turn, reached = np.full((trials, 2), np.nan), np.full((trials, 4), np.nan), np.zeros(trials, dtype=bool)
