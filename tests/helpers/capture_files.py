@@ -39,6 +39,7 @@ def motive(
     stamps: str = "{:.6f}",
     comma: bool = False,
     encoding: str = "utf-8",
+    parent: bool = False,
 ) -> Path:
     """Motive's columns: the body, its quality, its markers as the solver expects them, and a measured one."""
     named = {1.0: "Meters", 0.001: "Millimeters"}[unit]
@@ -66,6 +67,7 @@ def motive(
         ["", left[1], *names],
         ["", left[2], *[f"id {n}" for n in names]],
     ]
+    rows += [["", "Parent", *([""] * len(names))]] if parent else []
     rows += [["", "", *what], ["Frame", "Time (Seconds)" if labels else "Time", *last]]
     for t in range(COUNT):
         values = np.concatenate([body[t], [0.0003], glued[t], glued[t]])

@@ -111,8 +111,8 @@ def matrix(results: Results) -> str:
     for row in results.rows:
         found.setdefault(row.setting, {})[row.metric] = row.mean
     lines = [
-        "| file | read as | takes | samples | Hz | bodies | markers | signals | facts right |",
-        "|---|---|" + "---:|" * 7,
+        "| file | read as | takes | samples | Hz | bodies | markers | signals | imported | facts right |",
+        "|---|---|" + "---:|" * 8,
     ]
     for setting, values in found.items():
         file, _, said = setting.partition(": ")

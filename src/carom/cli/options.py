@@ -64,7 +64,11 @@ def _spelt_out(args: list[str]) -> list[str]:
     found: list[str] = []
     for word, following in zip(args, [*args[1:], ""], strict=True):
         found.append(word)
-        if word in LONE and following not in LONE[word]:
+        if (
+            word in LONE
+            and (not following or following[0] == "-" or Path(following).exists())
+            and following not in LONE[word]
+        ):
             found.append(LONE[word][-1])
     return found
 

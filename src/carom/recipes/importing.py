@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, final
 
 from carom.core.artefacts import versions
-from carom.core.errors import CaromError, RecordingError, unknown_name
+from carom.core.errors import CaromError, RecordingError, short, unknown_name
 from carom.core.folders import replacing
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.recipes.result import PrintedTable, Result, command
 from carom.recordings.formats.header import HEADER_NAME, HeaderModel
+from carom.recordings.formats.take import Take
 from carom.recordings.formats.writer import write
 from carom.recordings.imports.bodies import ground_of, plain_bodies, read_bodies, with_bodies
 from carom.recordings.imports.cutting import Event, between, cut
-from carom.recordings.imports.joining import Imported, ImportOptions, Part, parts_of, recordings_of
+from carom.recordings.imports.joining import Imported, ImportOptions, Part, parts_of, recordings_of, takes_of
 from carom.recordings.imports.mapping import parse_map
 from carom.recordings.trajectory import Recordings, Trajectory
+from carom.scenes.shapes import ROLES
 
 OWN = (HEADER_NAME, "*.csv", "*.stl", "*.obj", "*.STL", "*.OBJ")  #: what an import writes into its folder
 PLURAL = {"strike": "strikes", "toss": "tosses", "push": "pushes", "event": "events"}
@@ -110,12 +113,14 @@ def import_files(
     if not files:
         raise CaromError("no file; give one or more recordings of other makers' systems")
     stated = _stated(folder, Path(bodies) if bodies is not None else None)
-    read = []
+    takes: list[tuple[Take, ...]] = []
     for number, file in enumerate(files):
         progress("read", number, len(files))
-        read.append(parts_of(Path(file), options, alone=len(files) == 1))
+        takes.append(takes_of(Path(file), options))
     progress("read", len(files), len(files))
-    _all_named(options, read)
+    _all_named(options, [take for each in takes for take in each])
+    alone = len(files) == 1
+    read = [parts_of(Path(file), options, each, alone=alone) for file, each in zip(files, takes, strict=True)]
     joined = recordings_of(read, options)
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
     if stated is not None:
@@ -140,15 +145,22 @@ def import_files(
     return ImportResult(folder, recordings)
 
 
-def _all_named(options: ImportOptions, read: Sequence[Sequence[Part]]) -> None:
+def _all_named(options: ImportOptions, takes: Sequence[Take]) -> None:
     """Raise if a name of `--map` is in none of the files."""
-    parts = [part for file in read for part in file]
-    known = {track.name for part in parts for track in part.take.tracks}
-    known |= {name for part in parts for cloud in part.take.markers for name in cloud.names}
+    known = {track.name for take in takes for track in take.tracks}
+    known |= {name for take in takes for cloud in take.markers for name in cloud.names}
+    if not known:
+        return  # what there is instead is said by what looks for bodies
     for each in options.wanted:
         names = (each.left, *each.right)
         if not any(fnmatchcase(there.lower(), name.lower()) for there in known for name in names):
-            raise RecordingError(f"--map: {unknown_name('body', each.left, known)}")
+            raise RecordingError(f"--map: {unknown_name('body', each.left, sorted(known))}")
+        close = get_close_matches(each.right[0], ROLES, n=1, cutoff=0.75) if each.either else []
+        if close and each.left in known and each.right[0] not in known:
+            raise RecordingError(
+                f"--map '{short(each.left)}={short(each.right[0])}': expected a role (did you mean '{close[0]}'?); to "
+                f"give the body this name, say '{short(each.left)}={short(each.right[0])}:ROLE'"
+            )
 
 
 def _stated(folder: Path, bodies: Path | None) -> tuple[HeaderModel, Path] | None:

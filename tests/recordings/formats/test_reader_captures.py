@@ -50,6 +50,7 @@ MOTIVE: dict[str, dict[str, Any]] = {
     "1.2": {"version": "1.2"},
     "1.21, no labels": {"version": "1.21", "labels": False},
     "1.25 in millimetres": {"version": "1.25", "unit": 0.001},
+    "1.25 with parents": {"version": "1.25", "parent": True},
     "line feeds": {"end": "\n"},
     "byte order mark": {"encoding": "utf-8-sig"},
     "UTF-16": {"encoding": "utf-16"},

@@ -141,8 +141,9 @@ def guessed(names: Sequence[str], time: int | None, body: str) -> list[Columns]:
         if what in columns.at:
             continue
         _add(columns, what, column, name)
-    merged = [each for each in found.values() if _is_pose(each)]
-    return merged
+    poses = [each for each in found.values() if _is_pose(each)]
+    planar = any("z" not in each.at for each in poses)  # then others may have x and y alone
+    return [each for each in found.values() if _is_pose(each) or (planar and set(each.at) == {"x", "y"})]
 
 
 def _is_pose(columns: Columns) -> bool:

@@ -63,13 +63,21 @@ class Imported:
     said: tuple[str, ...]
 
 
-def parts_of(path: Path, options: ImportOptions, *, alone: bool = True) -> tuple[Part, ...]:
-    """The takes of a file or folder, each with its bodies upright; `alone`: no other file is imported with it."""
+def takes_of(path: Path, options: ImportOptions) -> tuple[Take, ...]:
+    """The takes of a file or folder, as its reader gives them."""
     read = replace(options.read, sources={**options.read.sources, **sources_of(options.wanted)})
     takes = read_take(path, read)
     if not takes:
         raise RecordingError(f"{path}: no recording in it; expected one or more")
-    return tuple(_part(path, take, options, alone) for take in takes)
+    return takes
+
+
+def parts_of(
+    path: Path, options: ImportOptions, takes: Sequence[Take] | None = None, *, alone: bool = True
+) -> tuple[Part, ...]:
+    """The takes of a file or folder, each with its bodies upright; `alone`: no other file is imported with it."""
+    found = takes_of(path, options) if takes is None else takes
+    return tuple(_part(path, take, options, alone) for take in found)
 
 
 def _part(path: Path, take: Take, options: ImportOptions, alone: bool) -> Part:

@@ -26,6 +26,19 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "arm": ("arm", "robot", "link", "panda", "kuka", "iiwa", "ur5", "ur10", "hand"),
     "ground": ("ground", "floor", "table", "board", "base"),
 }
+#: last parts of topics that name no body
+NO_NAMES = (
+    "pose",
+    "poses",
+    "pose_stamped",
+    "odom",
+    "odometry",
+    "transform",
+    "transforms",
+    "tf",
+    "state",
+    "ground_truth",
+)
 FEWEST = 3  #: markers that make a body
 
 
@@ -104,7 +117,7 @@ def chosen_bodies(
             raise NoPosesError(f"{path}: {_no_bodies(take, markers)}")
         if markers:
             said.append(f"left out: {len(markers)} markers beside the bodies (name them with --map to have them)")
-        return [Chosen(plain(name), None, name) for name in tracks]
+        return [Chosen(name, None, track) for name, track in zip(_brief(tracks), tracks, strict=True)]
     found: list[Chosen] = []
     missing: list[RecordingError] = []
     for each in wanted:
@@ -179,6 +192,18 @@ def plain(name: str) -> str:
     ('vicon_block_1_pose', 'Rigid Body 1')
     """
     return " ".join(re.sub(r"[^\w \-+]+", "_", name).strip("_ ").split())[:60] or "body"
+
+
+def _brief(tracks: Sequence[str]) -> list[str]:
+    """Names of ours for all tracks; of a topic's name the part that tells, if it still tells all apart.
+
+    >>> _brief(["/vicon/block/pose", "/vicon/tool/pose"])
+    ['block', 'tool']
+    """
+    parts = [[part for part in name.split("/") if part and part.lower() not in NO_NAMES] for name in tracks]
+    last = [plain(part[-1] if part else name) for part, name in zip(parts, tracks, strict=True)]
+    names = last if len(set(last)) == len(tracks) else [plain(name) for name in tracks]
+    return [name if names.count(name) == 1 else f"{name}_{place}" for place, name in enumerate(names)]
 
 
 def _no_bodies(take: Take, markers: Sequence[str]) -> str:

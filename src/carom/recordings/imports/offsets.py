@@ -21,6 +21,7 @@ APART = 0.3  #: [s] away from the best offset is elsewhere
 SLOW = 0.05  #: [m/s]; bodies that are faster count as moving, however fast
 MOST_SAMPLES = 400_000
 Kind = Literal["speeds", "jolts", "moves"]
+BLURRED = 0.03  #: [s] by which an offset from jolts may be off
 LATENCY = 0.5  #: [s] by which the clocks of files that share one may differ
 
 
@@ -50,6 +51,10 @@ def offset_of(
     found = _best(first, second, roles, LATENCY if one_clock else None)
     if found is not None:
         seconds, score, pair = found
+        if one_clock and abs(seconds) < BLURRED and not {t.name for t in first} & {t.name for t in second}:
+            return Offset(
+                0.0, f"{what} and that of {files[0]} both count from 1970, and what moves agrees: taken as one"
+            )
         return Offset(
             seconds,
             f"{what} is moved by {seconds:.4f} s: {pair} (correlation {score:.2f}; say --offset if that is wrong)",
@@ -85,7 +90,7 @@ def _best(
             ("jolts", "{} and {} jolt at the same instants"),
             ("moves", "{} and {} move at the same times, which is good to 0.1 s or so"),
         )
-        for kind, words in kinds:
+        for kind, words in kinds if within is None else kinds[:1]:  # clocks that are one are known better
             found += [(each, words.format(a.name, b.name)) for a, b in movers if (each := _laid(a, b, within, kind))]
             if found:
                 break  # jolts are sharper
