@@ -37,7 +37,7 @@ ODD = 30.0  #: squared error of a left-out strike, over its stated variance, fro
 MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
 UNREAD = 1e4  #: variance of an outcome that is not learned from
 FOLDS = 20  #: most groups of strikes that are left out in turn
-CHUNK = 1024  #: strikes predicted together: bounds the memory of the members' outcomes
+CHUNK = 128  #: strikes predicted together: bounds the memory of the members' outcomes
 WILD = 1e5  #: number in a recorded strike, or in what a network says of one, that no body reaches [SI units]
 WORKERS = 2  #: such chunks at a time
 

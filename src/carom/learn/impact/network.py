@@ -93,6 +93,7 @@ def frozen(network: ImpactNetwork) -> ImpactNetwork:
     network.eval()
     for p in network.parameters():
         p.requires_grad_(False)
+        p.grad = None
     return network
 
 

@@ -12,6 +12,7 @@ import torch
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Steps
 from carom.engines.contact_frames import contact_frames, to_local
+from carom.learn.impact.adamw import AdamW
 from carom.learn.impact.base_model import PRESETS, BaseModel, Preset, new_network, plain_targets
 from carom.learn.impact.dataset import ImpactData
 from carom.learn.impact.network import ImpactNetwork, frozen
@@ -138,10 +139,7 @@ def _fit(
     progress: Steps | None,
 ) -> list[tuple[int, float, float]]:
     x, y, weight, test = examples.x, examples.y, examples.weight, examples.test
-    optimiser = torch.optim.AdamW(network.parameters(), lr=preset.learning_rate, weight_decay=preset.weight_decay)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda s: 0.5 * (1 + np.cos(np.pi * min(s / steps, 1.0))) + 1e-3 if preset.decay else 1.0
-    )
+    optimiser = AdamW(network.parameters(), weight_decay=preset.weight_decay)
     curve = []
     for step in range(steps):
         rows = torch.randint(test, len(x), (preset.batch,), generator=generator)
@@ -151,10 +149,8 @@ def _fit(
             a = torch.where(flip, a * network.get_buffer("signs"), a)
             b = torch.where(flip, b * network.get_buffer("output_signs"), b)
         loss = (weight[rows] * (network.one_sided(a) - b).pow(2)).mean()
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        schedule.step()
+        share = 0.5 * (1 + np.cos(np.pi * min(step / steps, 1.0))) + 1e-3 if preset.decay else 1.0
+        optimiser.step(loss, preset.learning_rate * float(share))
         if step % max(steps // 60, 1) == 0 or step == steps - 1:
             with torch.no_grad():
                 held = (weight[:test] * (network(x[:test]) - y[:test]).pow(2)).mean()
