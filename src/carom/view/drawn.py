@@ -11,6 +11,7 @@ from carom.view.shown import RECORDED, RECORDED_COLOUR, Take, Track, arrow_scale
 from carom.view.solids import arrow, triangles
 
 GROUND = (236, 238, 240)
+SOLID = 0.85  #: opacity of a recorded body that hides arrows
 SEEN_THROUGH = 0.55  #: opacity of what is simulated, where something recorded stands beside it
 VIEW = 0.8  #: angle from top to bottom of the picture [rad]
 GHOST = 0.12  #: opacity of a ghost
@@ -51,10 +52,11 @@ class Drawing:
         scene, meshes = self.server.scene, {name: triangles(shape) for name, shape in take.shapes.items()}
         for number, track in enumerate(take.tracks):
             solid = track.name == RECORDED or take.recorded is None
+            whole = SOLID if take.arrows else None
             look = {"color": rgb(track.colour), "flat_shading": True, "side": "double"}
             for body in track.bodies:
                 handle = scene.add_mesh_simple(
-                    f"/track{number}/{named(body)}", *meshes[body], opacity=None if solid else SEEN_THROUGH, **look
+                    f"/track{number}/{named(body)}", *meshes[body], opacity=whole if solid else SEEN_THROUGH, **look
                 )
                 self.bodies[track.name, body] = handle
                 for g, ghost in enumerate(track.ghosts):
@@ -107,7 +109,7 @@ class Drawing:
         client.camera.up_direction = (0.0, 0.0, 1.0)
         client.camera.fov = VIEW
         narrow = float(np.clip(1 / max(client.camera.aspect, 0.1), 1.0, 2.2))
-        client.camera.position = middle + 1.05 * size * narrow * FROM
+        client.camera.position = middle + 0.9 * size * narrow * FROM
         client.camera.look_at = middle
 
     def move(self, now: float, on: frozenset[str], arrows: frozenset[int], *, ghosts: bool) -> None:
