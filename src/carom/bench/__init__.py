@@ -19,6 +19,7 @@ MODULES = {
     "graph": "graph",
     "import": "importing",
     "impact-accuracy": "impact_accuracy",
+    "loop": "loop",
     "planning": "planning",
     "planning-time": "planning_time",
     "push-learning": "push_learning",

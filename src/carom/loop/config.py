@@ -67,7 +67,8 @@ class LoopConfig(StatedModel):
     trials: int = Field(default=50, ge=1, le=10_000)  #: of the policy in simulation, and on a stand-in (not counted)
     training: TrainingKeys = Field(default_factory=TrainingKeys)
     tuning: TuningKeys = Field(default_factory=TuningKeys)
-    effects: Literal["all", "none"] = "all"  #: of a stand-in for pushes: what the simulator cannot express
+    #: of a stand-in for pushes; expressible: only what a parameter of the simulator expresses
+    effects: Literal["all", "expressible", "none"] = "all"
     visual: bool = False  #: section V: structural similarity of pictures as a multiplier of the gap
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, final
@@ -28,7 +29,7 @@ from carom.loop.push_trials import MOTIONS, Trials, controller, pose_of, success
 from carom.loop.steps import Facts, Round
 from carom.loop.task import RECORDINGS, LoopTask
 from carom.reality.push_contract import PushCommands, PushReality, PushTasks
-from carom.reality.push_settings import PUSH_SETTINGS, PushEffects
+from carom.reality.push_settings import INEXPRESSIBLE, PUSH_SETTINGS, PushEffects
 from carom.reality.push_standin import PushStandIn, push_standin
 from carom.recipes.realities import own_push_reality
 from carom.recipes.result import command
@@ -82,7 +83,11 @@ class PushLoop(LoopTask):
             raise CaromError(
                 f"reality: expected one of {', '.join((*PUSH_SETTINGS, 'module:Class', PERSON))}, got '{name}'"
             )
-        effects = PushEffects.none() if self.config.effects == "none" else None
+        effects = PUSH_SETTINGS[name].effects
+        if self.config.effects == "none":
+            effects = PushEffects.none()
+        elif self.config.effects == "expressible":
+            effects = replace(effects, **dict.fromkeys(INEXPRESSIBLE, 0.0))
         return push_standin(name, self.scene, seed=self.config.seed, effects=effects)
 
     @property

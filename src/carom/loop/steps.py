@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from carom.core.artefacts import Header, plain, read_header, versions, write_header
@@ -90,9 +90,9 @@ def made(now: Round, step: str, make: Callable[[Path], Facts], *, keep: bool = F
     if not keep and place.exists():
         shutil.rmtree(place)
     place.mkdir(parents=True, exist_ok=True)
-    start = perf_counter()
+    start, used = perf_counter(), process_time()
     facts = make(place)
-    noted(now, step, perf_counter() - start)
+    noted(now, step, perf_counter() - start, process_time() - used)
     header = {
         "format": FORMAT,
         "round": now.number,
@@ -106,9 +106,10 @@ def made(now: Round, step: str, make: Callable[[Path], Facts], *, keep: bool = F
     return read_step(place)["facts"]  # type: ignore[no-any-return]
 
 
-def noted(now: Round, step: str, seconds: float) -> None:
-    """Keep the wall time of a finished step; one that was interrupted counts from its last start."""
-    line = json.dumps({"round": now.number, "step": step, "seconds": round(seconds, 2)})
+def noted(now: Round, step: str, seconds: float, core_seconds: float) -> None:
+    """Keep the wall and processor time of a finished step; one that was interrupted counts from its last start."""
+    times = {"seconds": round(seconds, 2), "core_seconds": round(core_seconds, 2)}
+    line = json.dumps({"round": now.number, "step": step, **times})
     with (now.folder.parent / TIMES).open("a", encoding="utf-8") as file:
         file.write(line + "\n")
         file.flush()
@@ -128,6 +129,12 @@ def seconds_of(folder: Path) -> Mapping[tuple[int, str], float]:
         except (ValueError, LookupError, TypeError):
             continue  # torn by a kill
     return found
+
+
+def step_times(folder: Path, step: str, kind: str = "seconds") -> list[float]:
+    """Times of all finished steps of this kind [s]: `seconds` on the wall, or `core_seconds` of the processor."""
+    rows = [json.loads(line) for line in (folder / TIMES).read_text(encoding="utf-8").splitlines() if line[-1:] == "}"]
+    return [float(row[kind]) for row in rows if row["step"] == step]
 
 
 def _files(place: Path) -> dict[str, str]:
