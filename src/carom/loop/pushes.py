@@ -40,6 +40,7 @@ from carom.train.policy import Policy, load_policy
 from carom.train.pushing import PushingTraining, train_pushing, unit_of
 
 POLICY, TUNED, RESIDUAL = "policy", "tuned.json", "residual.safetensors"
+LOOKED_FOR = tuple(dict.fromkeys((*USUAL, "pressure_spread")))  #: where nobody says: a box presses on its whole base
 LEAST = 3  #: pushes that a simulator can be tuned with
 RANDOMISED = 64  #: simulators that domain randomisation draws from the whole ranges
 COLUMNS = (
@@ -70,7 +71,7 @@ class PushLoop(LoopTask):
             raise CaromError(f"scene: expected one of {', '.join(OWN)} for pushes, got '{config.scene}'")
         self.scene: PushScene = push_scene(config.scene)
         self.task: PushingTask = pushing_task(self.scene)
-        parameters_of(self.scene, config.tuning.parameters or USUAL)  # a name that does not exist is refused at once
+        parameters_of(self.scene, config.tuning.parameters or LOOKED_FOR)  # a name that does not exist is refused at once
         self.reality = self._reality()
 
     def _reality(self) -> PushReality | None:
@@ -122,7 +123,7 @@ class PushLoop(LoopTask):
         found = tune(
             self.scene,
             folders,
-            parameters=keys.parameters,
+            parameters=keys.parameters or LOOKED_FOR,
             method=keys.method,
             budget=keys.budget,
             start=known,
@@ -270,7 +271,7 @@ class PushLoop(LoopTask):
     @cached_property
     def _randomised(self) -> PushModel:
         """Simulators from the whole ranges; the one that predicts is that of all defaults."""
-        parameters = parameters_of(self.scene, self.config.tuning.parameters or USUAL)
+        parameters = parameters_of(self.scene, self.config.tuning.parameters or LOOKED_FOR)
         unit = np.random.default_rng([self.config.seed, 902]).uniform(size=(RANDOMISED, len(parameters)))
         draws = tuple({p.name: float(p.from_unit(u)) for p, u in zip(parameters, row, strict=True)} for row in unit)
         simulator = push_simulator(self.scene, tuple(p.name for p in parameters))
