@@ -45,11 +45,12 @@ def run_benchmark(
     out: Path = Path("out/bench"),
     seed: int = 0,
     threads: int = 0,
+    only: tuple[str, ...] = (),
     progress: Progress = silent,
 ) -> Results:
     """Run the benchmark of this name; None is its own default, and an option that it does not take is an error."""
     if name not in MODULES:
         raise CaromError(unknown_name("benchmark", name, NAMES))
     benchmark: Benchmark = import_module(f"carom.bench.{MODULES[name]}").BENCHMARK
-    common = {"out": out, "seed": seed, "threads": threads, "progress": progress}
+    common = {"out": out, "seed": seed, "threads": threads, "only": only, "progress": progress}
     return benchmark.run(benchmark.options(data=data, draws=draws, samples=samples, **common))

@@ -28,6 +28,7 @@ class Options:
     seed: int = 0
     threads: int = 0
     progress: Progress = silent
+    only: tuple[str, ...] = ()  #: beginnings of the keys of the pieces to run; none: all
 
     def __getstate__(self) -> dict[str, Any]:  # whoever watches stays here
         return {**vars(self), "progress": silent, "data": self.data.resolve()}
@@ -67,9 +68,15 @@ class Benchmark:
         """Do what is not done yet; the results are the same as those of a run without a break."""
         pieces = Checkpoint(options.out / f"{self.name}.jsonl", self.settings(options))
         keys = [key for key, _ in self.work(options)]
+        if options.only:
+            keys = [key for key in keys if key.startswith(options.only)]
+        if not keys:
+            known = ", ".join(dict.fromkeys(key.split("/")[0] for key, _ in self.work(options)))
+            raise CaromError(f"--only {','.join(options.only)}: no piece begins so; they begin with {known}")
         values, seconds = run_pieces(pieces, keys, _Jobs(self.work, options), options.progress)
         given = {"--data": "DIR", "--draws": options.draws, "--samples": options.samples}
         command = " ".join(["carom bench", self.name, *(f"{name} {given[name]}" for name in self.takes)])
+        command += f" --only {','.join(options.only)}" if options.only else ""
         rows = self.rows(values)
         notes = (*self.notes(options), *self.remarks(rows))
         return new_results(self.name, command=command, rows=rows, seconds=seconds, notes=notes)

@@ -87,6 +87,9 @@ def bench(
     results: Annotated[Path, typer.Option(callback=new_folder, help="folder for NAME.json")] = Path(
         "benchmarks/results"
     ),
+    only: Annotated[
+        str | None, typer.Option(help="pieces whose names begin so, such as planar-cube/ensemble; several with commas")
+    ] = None,
     threads: Threads = 0,
     on: On = None,
     json_file: Json = None,
@@ -99,7 +102,15 @@ def bench(
     printer = Out(json_file)
     with working(on) as (progress, cost):
         found = run_benchmark(
-            name, data=data, draws=draws, samples=samples, out=out, seed=seed, threads=threads, progress=progress
+            name,
+            data=data,
+            draws=draws,
+            samples=samples,
+            out=out,
+            seed=seed,
+            threads=threads,
+            only=tuple(part for part in (only or "").split(",") if part),
+            progress=progress,
         )
     path = found.write(results / f"{name}.json")
     printer.write(json.loads(path.read_text()))

@@ -45,8 +45,10 @@ class TuningKeys(StatedModel):
     """How the simulator is tuned; for pushes only."""
 
     method: Literal["cma", "gauss-newton", "random", "mjx"] = "cma"
-    parameters: list[str] | None = None  #: names; None: all that the scene takes
-    budget: int | None = Field(default=None, ge=10)  #: replays of all pushes at most; None: as many as it takes
+    parameters: list[str] | None = None  #: names; None: the usual ones
+    budget: int | None = Field(
+        default=None, ge=10
+    )  #: replays of all pushes at most; None: 60, and 25 from the third round on
 
 
 class LoopConfig(StatedModel):

@@ -41,6 +41,8 @@ from carom.train.pushing import PushingTraining, train_pushing, unit_of
 
 POLICY, TUNED, RESIDUAL = "policy", "tuned.json", "residual.safetensors"
 LOOKED_FOR = tuple(dict.fromkeys((*USUAL, "pressure_spread")))  #: where nobody says: a box presses on its whole base
+WINDOW = 0.25  #: [s] that is played again at once: over whole pushes small differences grow, and hide what is wrong
+BUDGET, REFINED = 60, 25  #: replays of all pushes, and those of a later round, which begins where the one before ended
 LEAST = 3  #: pushes that a simulator can be tuned with
 RANDOMISED = 64  #: simulators that domain randomisation draws from the whole ranges
 COLUMNS = (
@@ -71,7 +73,9 @@ class PushLoop(LoopTask):
             raise CaromError(f"scene: expected one of {', '.join(OWN)} for pushes, got '{config.scene}'")
         self.scene: PushScene = push_scene(config.scene)
         self.task: PushingTask = pushing_task(self.scene)
-        parameters_of(self.scene, config.tuning.parameters or LOOKED_FOR)  # a name that does not exist is refused at once
+        parameters_of(
+            self.scene, config.tuning.parameters or LOOKED_FOR
+        )  # a name that does not exist is refused at once
         self.reality = self._reality()
 
     def _reality(self) -> PushReality | None:
@@ -124,9 +128,10 @@ class PushLoop(LoopTask):
             self.scene,
             folders,
             parameters=keys.parameters or LOOKED_FOR,
-            method=keys.method,
-            budget=keys.budget,
+            method="gauss-newton" if known and keys.method == "cma" else keys.method,
+            budget=keys.budget or (BUDGET if known is None else REFINED),
             start=known,
+            window=WINDOW,
             seed=now.seed,
             threads=1,
             progress=partial(progress, "find parameters"),

@@ -18,7 +18,7 @@ from carom.identify import trust
 from carom.identify.planes import NEAR, SHARES, fit_through, tried_along
 from carom.identify.problem import Effort
 from carom.identify.pushes.problem import USUAL, PushProblem, given_values, held_at, held_values, parameters_of
-from carom.identify.pushes.windows import windows_of
+from carom.identify.pushes.windows import WINDOW, windows_of
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
 from carom.recordings import Recordings
 from carom.scenes.pushing import PushScene
@@ -63,15 +63,17 @@ def tune(
     method: Method = "cma",
     budget: int | None = None,
     start: Mapping[str, float] | None = None,
+    window: float = WINDOW,
     seed: int = 0,
     threads: int = 0,
     progress: Steps | None = None,
 ) -> Tuned:
     """Find parameters with which a scene of pushing, told the recorded set-points, moves as it was recorded to move.
 
-    `fixed` holds parameters at values. `budget` is how often all pushes may be replayed; `start` gives values to begin
-    at, by name. `cma` searches with CMA-ES on a few windows and goes on by Gauss-Newton steps with batched differences,
-    `gauss-newton` is the latter alone, `random` takes the best of an even spread.
+    `fixed` holds parameters at values. `window` is what is played again at once, at most [s]. `budget` is how often all
+    pushes may be replayed; `start` gives values to begin at, by name. `cma` searches with CMA-ES on a few windows and
+    goes on by Gauss-Newton steps with batched differences, `gauss-newton` is the latter alone, `random` takes the best
+    of an even spread.
     """
     began = perf_counter()
     if method not in METHODS:
@@ -80,7 +82,7 @@ def tune(
     held = held_at(scene, fixed or {})
     if budget is not None and budget < 2 * len(looked_for) + 1:
         raise CaromError(f"budget: expected {2 * len(looked_for) + 1} replays of all pushes or more, got {budget}")
-    windows = windows_of(scene, recordings)
+    windows = windows_of(scene, recordings, window=window)
     whole = PushProblem.of(scene, windows, (*looked_for, *held), held_values(fixed or {}), threads=threads)
     problem = replace(whole.giving_up(_unseen(whole)), effort=Effort())
     first = given_values(problem.sought, start)

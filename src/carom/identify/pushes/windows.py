@@ -172,8 +172,8 @@ def _before(scene: PushScene, take: _Take, begin: int, count: int) -> Array:
 
 
 def _moves(scene: PushScene, take: _Take, begin: int, end: int) -> bool:
-    """Whether tool or block move in a window, and the block is seen where it begins."""
-    if not np.isfinite(take.block[begin]).all():
+    """Whether tool or block move in a window, and the block is seen where it begins and later."""
+    if not np.isfinite(take.block[begin]).all() or not np.isfinite(take.block[begin + 1 : end + 1]).all(axis=1).any():
         return False
     block, tip = take.block[begin : end + 1, :2], scene.tool_position(take.states.joint_position[begin : end + 1])
     return any(float((np.nanmax(path, axis=0) - np.nanmin(path, axis=0)).max()) > STILL for path in (block, tip))
