@@ -199,8 +199,8 @@ def _notes(o: Options) -> tuple[str, ...]:
         "domain-randomisation tunes nothing and draws its simulators from the whole ranges; residual is task-only with "
         "a learned correction.",
         f"{EASY} effects: those that no parameter of the simulator expresses are switched off in the stand-in.",
-        f"strikes: error of outcomes over {STRIKES_HELD_OUT} strikes held out; two rounds of three strikes, and ten random "
-        "ones (random-ten).",
+        f"strikes: error of outcomes over {STRIKES_HELD_OUT} strikes held out; two rounds of three strikes, and "
+        "random-ten: ten random ones.",
     )
 
 
