@@ -19,6 +19,7 @@ from carom.envs.pushing import pushing_task
 from carom.loop import loop, read_config
 from carom.loop.push_plans import random_pushes
 from carom.reality.push_contract import PushCommands
+from carom.reality.push_settings import EFFECTS, INEXPRESSIBLE, PUSH_SETTINGS
 from carom.reality.push_standin import push_standin
 
 FILE = """format: carom-loop/1
@@ -179,3 +180,9 @@ def test_what_was_tuned_is_kept_with_its_draws(finished):
     assert len(kept["draws"]) == 2
     assert set(kept["draws"][0]) == set(kept["values"])
     assert "residual" in kept
+
+
+def test_expressible_effects_leave_out_all_that_no_parameter_expresses():
+    effects = PUSH_SETTINGS["laminate"].effects
+    kept = effects.expressible()
+    assert {name for name in EFFECTS if getattr(kept, name) != getattr(effects, name)} == set(INEXPRESSIBLE)

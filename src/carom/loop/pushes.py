@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, final
@@ -29,7 +28,7 @@ from carom.loop.push_trials import MOTIONS, Trials, controller, pose_of, success
 from carom.loop.steps import Facts, Round
 from carom.loop.task import RECORDINGS, LoopTask
 from carom.reality.push_contract import PushCommands, PushReality, PushTasks
-from carom.reality.push_settings import INEXPRESSIBLE, PUSH_SETTINGS, PushEffects
+from carom.reality.push_settings import PUSH_SETTINGS, PushEffects
 from carom.reality.push_standin import PushStandIn, push_standin
 from carom.recipes.realities import own_push_reality
 from carom.recipes.result import command
@@ -92,7 +91,7 @@ class PushLoop(LoopTask):
         if self.config.effects == "none":
             effects = PushEffects.none()
         elif self.config.effects == "expressible":
-            effects = replace(effects, **dict.fromkeys(INEXPRESSIBLE, 0.0))
+            effects = effects.expressible()
         return push_standin(name, self.scene, seed=self.config.seed, effects=effects)
 
     @property

@@ -7,7 +7,7 @@ block's shape and its weight as someone once noted it, and the tool's radius. Al
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from carom.core.errors import SceneError, unknown_name
 
@@ -35,6 +35,10 @@ class PushEffects:
     def none(cls) -> PushEffects:
         """Blocks on an even, isotropic table, and a tool that does at once what it is told."""
         return cls(**{f.name: 0.0 for f in fields(cls) if f.name != "inertia"})  # type: ignore[arg-type]
+
+    def expressible(self) -> PushEffects:
+        """Those of these effects that a parameter of a MuJoCo scene expresses (*), without the others."""
+        return replace(self, anisotropy=0.0, unevenness=0.0, rise=0.0, pressure_tilt=0.0, friction_scatter=0.0)
 
 
 #: those that no parameter of a MuJoCo scene expresses
