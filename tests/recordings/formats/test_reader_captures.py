@@ -8,7 +8,7 @@ from typing import Any
 import capture_files as files
 import numpy as np
 import pytest
-from capture_files import COUNT, LOST, MARKERS, NAMES, POSITION, RATE, TIME, TURN, WRITERS
+from capture_files import COUNT, LOST, MARKERS, NAMES, POSITION, RATE, TIME, TURN, W_FIRST, WRITERS
 from scipy.spatial.transform import Rotation
 from spoilt_files import spoilt
 
@@ -215,3 +215,67 @@ def test_what_a_cut_file_still_has_is_right(tmp_path, kind):
             np.testing.assert_allclose(one.position, other.position[:count], atol=1e-9)
             compared += 1
     assert compared
+
+
+def columns(path: Path, header: str, rows: list[list[object]]) -> Path:
+    path.write_text(files.lines([header.split(","), *rows]))
+    return path
+
+
+def test_columns_of_text_and_dates_in_a_table(tmp_path):
+    """Labels are left out, dates are seconds."""
+    rows: list[list[object]] = [
+        [f"2024-05-01 12:00:{1 + t:06.3f}", "hit", *place, *turn, "ok" if t < 0.2 else "lost?"]
+        for t, place, turn in zip(TIME, POSITION, W_FIRST, strict=True)
+    ]
+    take = take_of(
+        columns(tmp_path / "t.csv", "timestamp,label,box_px,box_py,box_pz,box_qw,box_qx,box_qy,box_qz,s", rows)
+    )
+    (body,) = take.tracks
+    np.testing.assert_allclose(body.time - body.time[0], TIME, atol=1e-6)
+    np.testing.assert_allclose(body.position, POSITION)
+    assert any("columns of text are left out: label, s" in words for words in take.said)
+    assert any("dates became seconds" in words for words in take.said)
+
+
+def test_an_echo_of_a_topic_has_a_frame_and_two_stamps(tmp_path):
+    """As `rostopic echo -p` writes it: the message's own stamp counts, not when it was written down."""
+    rows: list[list[object]] = [
+        [
+            round(1e9 * (1.6e9 + t)) + 7_000_000 * (k % 3),
+            k,
+            round(1e9 * (1.6e9 + t)),
+            "world",
+            *POSITION[k],
+            *W_FIRST[k, [1, 2, 3, 0]],
+        ]
+        for k, t in enumerate(TIME)
+    ]
+    parts = [
+        f"field.pose.{p}" for p in ("position.x", "position.y", "position.z", *(f"orientation.{a}" for a in "xyzw"))
+    ]
+    header = ",".join(["%time", "field.header.seq", "field.header.stamp", "field.header.frame_id", *parts])
+    take = take_of(columns(tmp_path / "echo.csv", header, rows))
+    (body,) = take.tracks
+    assert take.clock == "column 'field.header.stamp'"
+    np.testing.assert_allclose(np.diff(body.time), 0.01, atol=1e-6)
+    assert (TURN.inv() * Rotation.from_quat(body.quaternion, scalar_first=True)).magnitude().max() < 1e-6
+
+
+def test_a_motive_file_whose_row_of_types_was_taken_away(tmp_path):
+    file = files.motive(tmp_path / "take.csv")
+    kept = [line for line in file.read_text().splitlines() if not line.startswith(",Type")]
+    file.write_text("\n".join(kept) + "\n")
+    take = take_of(file)
+    is_the_body(take.tracks[0], place=2e-6, angle=3e-5)
+
+
+def test_points_of_a_plane_beside_a_block_that_turns(tmp_path):
+    rows: list[list[object]] = [
+        [t, *place[:2], 0.3, *(place[:2] - 0.1)] for t, place in zip(TIME, POSITION, strict=True)
+    ]
+    take = take_of(columns(tmp_path / "push.csv", "t,block_x,block_y,block_theta,tip_x,tip_y", rows))
+    block, tip = take.tracks
+    assert (block.name, tip.name, take.up) == ("block", "tip", "z")
+    assert tip.quaternion is None
+    np.testing.assert_allclose(tip.position[:, :2], POSITION[:, :2] - 0.1)

@@ -113,6 +113,9 @@ def _groups(rows: Rows, top: int) -> list[Group]:
     kinds = next(
         (cells for cells in labels if any(c.lower() in (*BODIES, *POINTS, *EXPECTED) for c in cells[2:])), None
     )
+    if kinds is None and "name" in named:
+        kinds = _kinds(named["name"], labels[-1])  # somebody has taken the row of types away
+        labels = [kinds, *labels]
     if kinds is None:
         return []
     at = next(i for i, cells in enumerate(labels) if cells is kinds)
@@ -133,6 +136,12 @@ def _groups(rows: Rows, top: int) -> list[Group]:
         columns[place] = column
         before = key
     return groups
+
+
+def _kinds(names: Sequence[str], what: Sequence[str]) -> list[str]:
+    """Types of columns where no row states them: what is turned is a body, what has a place only is a marker."""
+    turned = {name for name, each in zip(names, what, strict=True) if each.lower() == "rotation"}
+    return ["", "", *("Rigid Body" if name in turned else "Marker" if name else "" for name in names[2:])]
 
 
 def _wide(cells: Sequence[str], width: int) -> list[str]:

@@ -50,10 +50,10 @@ def column_time(names: Sequence[str], options: ReadOptions) -> tuple[int | None,
         column = find_column(names, options.time)
         match = _TIME.match(names[column])
         return column, match[2] if match else None
-    for column, name in enumerate(names):
-        if match := _TIME.match(name.strip()):
-            return column, match[2]
-    return None, None
+    found = [(column, match) for column, name in enumerate(names) if (match := _TIME.match(name.strip()))]
+    # a message's own stamp is better than the time at which it was written down
+    found.sort(key=lambda each: not re.search(r"header[._]stamp", names[each[0]], flags=re.IGNORECASE))
+    return (found[0][0], found[0][1][2]) if found else (None, None)
 
 
 def find_column(names: Sequence[str], wanted: str) -> int:

@@ -12,6 +12,7 @@ from carom.core.errors import RecordingError, short
 from carom.core.rotations import about_z, from_scipy
 from carom.recordings.formats.clean import ordered, rate_of, track
 from carom.recordings.formats.plain_columns import TIME_UNITS, Columns, column_time, guessed, has_columns, mapped
+from carom.recordings.formats.plain_text import without_text
 from carom.recordings.formats.take import Axis, NoPosesError, ReadOptions, Signal, Take, Track
 from carom.recordings.formats.text_rows import LENGTHS, Rows, is_number, numbers, read_rows, text_of
 from carom.state import Array
@@ -68,9 +69,11 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     if top is None:
         raise rows.fault("no row of numbers; expected a table of samples", code="bad-file")
     names = _names(begin, separator) or [str(i + 1) for i in range(len(rows.cells[top]))]
-    data, said = numbers(rows, top, len(names))
-    told = list(said)
     at, unit = column_time(names, options)
+    rows, said = without_text(rows, top, len(names), at)
+    told = list(said)
+    data, said = numbers(rows, top, len(names))
+    told += said
     time, clock = _clock(rows, names, data, at, unit, options, told)
     bodies = _bodies(path, names, at, options)
     tracks = tuple(body_track(path, columns, names, time, data, options, told) for columns in bodies)
@@ -113,8 +116,10 @@ def _separator(lines: Sequence[str]) -> str:
 
 
 def _is_row(cells: Sequence[str]) -> bool:
+    """Whether there are numbers, and hardly anything else: labels and dates may stand among them."""
     filled = [cell for cell in cells if cell]
-    return len(cells) >= 2 and len(filled) >= 1 and all(is_number(cell) for cell in cells)
+    count = sum(map(is_number, filled))
+    return len(cells) >= 2 and len(filled) >= 1 and (count == len(filled) or (count >= 3 and 2 * count > len(filled)))
 
 
 def _names(lines: Sequence[str], separator: str) -> list[str]:

@@ -138,11 +138,11 @@ def _upward(path: Path, take: Take, chosen: Sequence[Chosen], options: ImportOpt
         return found
     if take.up is not None:
         return Upward(take.up, "as the file says")
-    if (found := levelled(asked)) is not None:
-        return found
     for maker, axis in CONVENTIONS.items():
         if take.format.startswith(maker):
-            return Upward(axis, f"{maker}'s convention; nothing in the motion shows it (say --up where it is not so)")
+            return Upward(axis, f"{maker}'s rule, as nothing falls freely (say --up where it is not so)")
+    if (found := levelled(asked)) is not None:
+        return found
     words = ""
     if in_millimetres(asked):
         words = " (something falls with gravity if lengths are millimetres: perhaps --length-unit mm is missing)"

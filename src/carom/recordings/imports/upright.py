@@ -78,6 +78,8 @@ def levelled(tracks: Sequence[Track]) -> Upward | None:
     if len(found) != 1:
         return None
     ((axis, hows),) = found.items()
+    if axis == "x":
+        return None  # no maker's frame lies so: something moves in an upright plane
     return Upward(axis, f"{hows[0]}, and is taken to look upward")
 
 
