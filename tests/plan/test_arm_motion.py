@@ -111,7 +111,7 @@ def test_the_limit_that_stops_a_strike_is_named() -> None:
     share = float(str(said.value).split("with up to ")[1].split()[0])
     assert 0.05 < share < 0.6
     asked(slow, (0.0, 0.9 * share), (0.35, 0.0), base=Base())  # as it says
-    with pytest.raises(StrikelessError, match=r"the arm does not reach \(2.000, 0.000, 0.030 m\)"):
+    with pytest.raises(StrikelessError, match=r"the arm does not reach \(2.000, 0.000, 0.030 m\) in the world"):
         asked(slow, (0.2, 0.0), (2.0, 0.0))
     with pytest.raises(CaromError, match=r"above the robot's limit of 1.5 m/s"):
         asked(slow, (3.0, 0.0))

@@ -312,7 +312,7 @@ def inverse_dynamics(arm: Arm, q: Array, velocity: Array, acceleration: Array) -
 
 
 def _place(at: Array) -> str:
-    return f"({', '.join(f'{v:.3f}' for v in at)} m)"
+    return f"({', '.join(f'{v:.3f}' for v in at)} m) in the world"
 
 
 def _differences(values: Array, order: int) -> Array:

@@ -24,7 +24,7 @@ __all__ = ["ExportResult", "RobotOptions", "export"]
 
 STRIKE = "strike.json"
 SETTLE = 0.02  #: [s] at the commanded velocity before the contact, at least
-NEAR = 0.8  #: share of a limit above which it is worth a word
+PLACE, SPEED = 2e-3, 0.05  #: [m], share of the commanded speed: how far off a strike may arrive when it is played back
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,13 @@ class ExportResult(Result):
 
     def notes(self) -> Sequence[str]:
         lines = [f"wrote {path}" for path in self.files]
+        if (off := self.played) is not None and not (
+            off.position_error < PLACE and off.speed_error < SPEED and off.range_kept
+        ):
+            lines.append(
+                f"warning: played back it arrives {1e3 * off.position_error:.1f} mm and {off.speed_error:.0%} of its speed "
+                "off: the arm is too weak for this strike, or its limits are too wide"
+            )
         if self.careful:
             lines.append(
                 "no limits of the joints were given: careful ones were taken; state your robot's with --limits"

@@ -152,7 +152,11 @@ def after_planning(plan: Plan, model: Path, exported: Sequence[Path], asked: Seq
         )
         steps.append(Step(words))
     if exported:
-        words = f"Carry it out: the set-points for a robot are in `{exported[0].parent}`. Record the strike."
+        place = exported[0].parent
+        words = (
+            f"Carry it out: the set-points for a robot are in `{place}`; for the joints of an arm, "
+            f"`carom export {place} --arm ROBOT.xml` makes them. Record the strike."
+        )
         steps.append(Step(words))
     else:
         words = "Write set-points for a robot, then carry the strike out and record it."
