@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,6 @@ def test_played_back_on_other_dynamics_it_arrives(arm: Arm, velocity: Any, conta
 
 
 def test_without_torque_it_does_not_arrive(motion: JointMotion) -> None:
-    from dataclasses import replace
-
     weak = replace(motion, arm=replace(motion.arm, torque=0.02 * motion.arm.torque))
     assert play(weak).position_error > 2e-3
 
@@ -158,6 +157,9 @@ def test_files_say_the_same_in_every_form(strike: Path, tmp_path: Path) -> None:
     played = result.to_dict()["played_back"]
     assert played["position_error"] < 2e-3
     assert "wrote" in result.notes()[0]
+    assert not [line for line in result.notes() if line.startswith("warning")]
+    off = replace(result, played=replace(result.played, speed_error=0.08))
+    assert "warning: played back it is off by 0.5 mm and 8% of its speed" in " ".join(off.notes())
 
 
 def test_without_an_arm_the_tools_motion_is_written(strike: Path, tmp_path: Path) -> None:

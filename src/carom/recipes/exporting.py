@@ -108,12 +108,10 @@ class ExportResult(Result):
 
     def notes(self) -> Sequence[str]:
         lines = [f"wrote {path}" for path in self.files]
-        if (off := self.played) is not None and not (
-            off.position_error < PLACE and off.speed_error < SPEED and off.range_kept
-        ):
+        if self.played is not None and not _arrives(self.played):
             lines.append(
-                f"warning: played back it arrives {1e3 * off.position_error:.1f} mm and {off.speed_error:.0%} of its speed "
-                "off: the arm is too weak for this strike, or its limits are too wide"
+                f"warning: played back it is off by {1e3 * self.played.position_error:.1f} mm and "
+                f"{self.played.speed_error:.0%} of its speed: the arm is too weak, or its limits are too wide"
             )
         if self.careful:
             lines.append(
@@ -174,6 +172,11 @@ def export(
     files = write_joints(Path(out), motion, asked.strike)
     progress("play it back", 2, 2)
     return ExportResult(Path(out), tuple(files), _facts(motion), motion.nearest, played, arm.careful)
+
+
+def _arrives(played: Played) -> bool:
+    """Whether a strike that was played back may count as the one that was planned."""
+    return played.position_error < PLACE and played.speed_error < SPEED and played.range_kept
 
 
 def _facts(motion: JointMotion) -> dict[str, Any]:
