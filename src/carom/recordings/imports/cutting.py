@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.recordings.differentiate import measured_rows
-from carom.recordings.imports.falling import falls_along, pieces_of
+from carom.recordings.imports.falling import SHORTEST, SPANS, falls_along, pieces_of
 from carom.recordings.pushes import gap_between, push_of, tools_of
 from carom.recordings.sampled import noise_floor
 from carom.recordings.trajectory import Trajectory
@@ -143,7 +143,7 @@ def _event(take: Trajectory, target: str, span: tuple[float, float], free: tuple
     good = measured_rows(path)
     if (good & inside).sum() < 6 or good[inside].mean() < SEEN:
         return "hardly seen"
-    pieces = pieces_of(piece.time, path)
+    pieces = pieces_of(piece.time, path, (SHORTEST, *SPANS))
     falls = falls_along(pieces, "z")
     if int(falls.sum()) >= 2:
         # the fall's first piece may hold a part of the throw

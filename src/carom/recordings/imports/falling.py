@@ -6,6 +6,7 @@ body whose tracked point is off its centre of mass cancels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from carom.core.constants import GRAVITY
 from carom.state import Array
 
 SPANS = (0.1, 0.2, 0.4)  #: [s] of pieces
+SHORTEST = 0.06  #: [s] of further pieces, where it is known which way is down
 FEWEST = 6  #: samples of a piece
 OFF = 0.08  #: of gravity, by which the acceleration of free fall may be off
 BEND = 26.8  #: error of a quadratic's bend, over scatter / (span^2 sqrt(samples))
@@ -33,10 +35,10 @@ class Pieces:
     last: Array  #: [K, 3] velocity at the end of each piece
 
 
-def pieces_of(time: Array, position: Array) -> Pieces:
+def pieces_of(time: Array, position: Array, spans: Sequence[float] = SPANS) -> Pieces:
     """Fits whose bend is known well enough to tell a fall, over all spans."""
     good = np.flatnonzero(np.isfinite(position).all(axis=-1))
-    found = [_fits(time[good], position[good], span) for span in SPANS]
+    found = [_fits(time[good], position[good], span) for span in spans]
     begin, end, bend, last = (np.concatenate([each[k] for each in found]) for k in range(4))
     return Pieces(begin, end, bend, last)
 
