@@ -16,6 +16,7 @@ from typing import Any
 import lost_pieces
 import numpy as np
 import pytest
+from free_recordings import TRUTH, toss
 from lost_pieces import PATIENCE, cube, deadly, once_killed, refused, waiting
 from synthetic_recordings import Strike
 
@@ -24,7 +25,10 @@ from carom import recipes
 from carom.core import ray_work
 from carom.core.errors import CaromError
 from carom.core.work import in_order, make_pieces, on
+from carom.identify.tosses import search
+from carom.identify.tosses.search import Budget
 from carom.learn.impact.dataset import generate
+from carom.recipes.tosses import FreeOptions, identify_free
 from carom.recordings import Recordings, write
 from carom.scale import calibration, cubes, scale
 from carom.scenes.strike import builtin
@@ -150,6 +154,21 @@ def test_evaluate_and_distill_say_the_same(cluster: Any, tmp_path: Path, monkeyp
         found[name] = (scores, networks, header)
     np.testing.assert_equal(found["there"], found["here"])
     assert found["here"][1]
+
+
+def test_the_restarts_of_a_search_end_alike(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "Budget", lambda: Budget(first=2, sides=1, last=1, population=4))
+    held = {name: TRUTH[name] for name in ("stiffness", "damping")}
+    truth = {"friction": 0.25, **held, "inertia_scale": 1.1}
+    recordings = toss(Path("tosses"), 4, seed=4, truth=truth, samples=40).recordings
+    found = {}
+    for where in (None, "ray"):
+        with on(where) as made_by:
+            options = FreeOptions(("friction", "inertia_scale"), held, fit=3)
+            (one,), _ = identify_free(recordings, options=options, threads=1, seed=2)
+        found[where] = [(e.name, e.value, e.low, e.high) for e in one.identification.estimates]
+    assert found["ray"] == found[None]
+    assert "ray: " in made_by.costs()[0]
 
 
 def test_trainings_give_the_same_policies(cluster: Any, tmp_path: Path) -> None:
