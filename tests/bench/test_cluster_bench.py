@@ -1,4 +1,4 @@
-"""The reckoning on paper of `bench ray`: the slowest of cores, handing out and writing; and no cluster within another."""
+"""The reckoning on paper of `bench ray`: the slowest of cores, handing out, writing; and no cluster within another."""
 
 from __future__ import annotations
 
