@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 import carom
 from carom.core.errors import CaromError
-from carom.plan.export import FR3, FRANKA, HOLD, PANDA, CartesianLimits, StrikeMotion, strike_motion, write_motion
+from carom.plan.export import (
+    FR3,
+    FRANKA,
+    HOLD,
+    PANDA,
+    STEADY,
+    CartesianLimits,
+    StrikeMotion,
+    strike_motion,
+    write_motion,
+)
 from carom.state import rotate
 
 DT = 1e-3
@@ -140,7 +150,7 @@ def test_run_up_is_what_the_profile_says() -> None:
     motion = motion_of(speed)
     ramp = speed / FRANKA.acceleration + FRANKA.acceleration / FRANKA.jerk
     settle = motion.contact_time - ramp
-    assert 0.02 <= settle < 0.02 + DT
+    assert STEADY <= settle < STEADY + DT
     assert motion.run_up == pytest.approx(speed * (ramp / 2 + settle), rel=1e-9)
     assert motion.stopping_distance == pytest.approx(speed * (HOLD + ramp / 2), rel=1e-9)
 

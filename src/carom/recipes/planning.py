@@ -16,7 +16,7 @@ from carom.engines.contract import Simulator
 from carom.hybrid.draws import draws_of
 from carom.hybrid.model import ENGINES, HybridModel, load_hybrid
 from carom.plan import Plan, StrikeSpace, approach, plan_strike, strike_space
-from carom.plan.export import strike_motion, write_motion
+from carom.plan.export import STEADY, strike_motion, write_motion
 from carom.plan.search import HORIZON, mean_and_spread
 from carom.recipes.next_steps import after_planning, commands_of
 from carom.recipes.plan_page import out_of_reach, plan_figures, plan_rows, plan_summary
@@ -208,7 +208,7 @@ def export_plan(
         velocity,
         height=scene.shape.full_height / 2,
         yaw=float(touching.striker_pose[0, 2]),
-        settle=max(0.02, HOLD / float(np.linalg.norm(velocity))),
+        settle=max(STEADY, HOLD / float(np.linalg.norm(velocity))),
     )
     striker = "flat" if scene.striker.flat else "round"
     named = {} if model is None else {"model": str(model)}
