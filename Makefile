@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check -c const
 # Folder with the public recordings (CONTRIBUTING.md says where to get them); benchmarks on real data need it.
 DATA ?= $(CAROM_DATA)
 
-.PHONY: demo quick test lint fuzz bench docs clean
+.PHONY: demo quick test lint fuzz bench docs site clean
 .DELETE_ON_ERROR:
 
 # Stamps: nothing is installed again until pyproject.toml or constraints.txt change.
@@ -83,6 +83,10 @@ endif
 
 docs: $(VENV)/.installed-core
 	$(BIN)/python -m carom.bench.pages
+
+# The documentation, to be opened at out/site/index.html; fails at the first warning.
+site: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:
 	rm -rf out/demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,9 +2,9 @@
 
     python examples/motive_take.py take.csv bodies.yaml
 
-Twelve strikes of a stand-in (a simulated laboratory; not a real one, and not MuJoCo) in one long recording. Between them
-somebody picks the block up and puts it where the next strike wants it. `bodies.yaml` says what no capture system knows:
-shapes, sizes, mass. With a real robot you have both already, and leave this out.
+Twelve strikes of a stand-in (a simulated laboratory; not a real one, and not MuJoCo) in one long recording. Between
+them somebody picks the block up and puts it where the next strike wants it. `bodies.yaml` says what no capture system
+knows: shapes, sizes, mass. With a real robot you have both already, and leave this out.
 """
 
 import sys
@@ -56,7 +56,7 @@ def _sampled(strike, name):
 def joined(parts, carried, rng):
     """One long recording: after each strike the body is brought to where the next begins, the block through the air."""
     position, quaternion = [parts[0][0]], [parts[0][1]]
-    for (_, _), (there, turned) in zip(parts, parts[1:], strict=False):
+    for there, turned in parts[1:]:
         a, b = last(position[-1]), first(there)
         s = np.clip((np.arange(int((CARRY + PAUSE) * RATE)) + 1) / (CARRY * RATE), 0, 1)
         eased = 10 * s**3 - 15 * s**4 + 6 * s**5

@@ -1,7 +1,7 @@
 """A robot of one's own as a `Reality`: strikes in, a folder of recordings out. Run: python examples/own_robot.py
 
-Everything that touches hardware is behind `Driver`: three methods. The driver here is simulated, so that you can try the
-rest without a robot; write your own with the same three methods, and nothing else changes.
+Everything that touches hardware is behind `Driver`: three methods. The driver here is simulated, so that you can try
+the rest without a robot; write your own with the same three methods, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Robot:
 
 
 class SimulatedDriver:
-    """A robot in MuJoCo, with cameras at 240 Hz that are 0.1 mm off: to try the code above, not to learn physics from."""
+    """A robot in MuJoCo with cameras at 240 Hz, 0.1 mm off: to try the code above, not to learn physics from."""
 
     TABLE = """<mujoco><option timestep="0.0005"/>
       <worldbody>
@@ -102,7 +102,7 @@ class SimulatedDriver:
 
     def go(self, position: Array, yaw: float) -> None:
         turned = [np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)]
-        position = position + [0.0, 0.0, 0.001]  # a millimetre above the table
+        position = position + np.array([0.0, 0.0, 0.001])  # a millimetre above the table
         self.data.mocap_pos[0], self.data.mocap_quat[0] = position, turned
         self.data.qpos[7:], self.data.qvel[6:] = [*position, *turned], 0.0
 

@@ -84,11 +84,7 @@ def test_code_stands_in_fences() -> None:
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=str)
 def test_a_page_runs(
-    page: Path,
-    labs: Labs,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    page: Path, labs: Labs, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = [(kind, smaller(text)) for kind, text in blocks(page)]
     furnish("\n".join(text for _, text in parts), labs, tmp_path)

@@ -19,9 +19,9 @@ ROBOT = """<mujoco>
     <geom name="floor" type="plane" size="2 2 .1" friction=".3"/>
     <body name="block" pos=".3 0 .025"><freejoint/><geom name="block" type="box" size=".04 .04 .025" mass=".25"/></body>
     <body name="upper" pos="0 0 .03">
-      <joint name="shoulder" axis="0 0 1" damping=".2"/><geom type="capsule" fromto="0 0 0 .2 0 0" size=".02" mass=".8"/>
+      <joint name="shoulder" axis="0 0 1" damping=".2"/><geom type="sphere" size=".02" mass=".8"/>
       <body name="tool" pos=".2 0 0">
-        <joint name="elbow" axis="0 0 1" damping=".2"/><geom name="tool" type="sphere" pos=".02 0 0" size=".02" mass="1"/>
+        <joint name="elbow" axis="0 0 1" damping=".2"/><geom name="tool" type="sphere" size=".02" mass="1"/>
       </body>
     </body>
   </worldbody>
@@ -91,7 +91,6 @@ class Labs:
     @cached_property
     def parameters(self) -> Path:
         return parameters_file(self.place / "fit", CALIBRATED)
-
 
     @cached_property
     def graph(self) -> Path:

@@ -31,8 +31,8 @@ FORMAT = "carom-strike/1"
 #: the arm arrives about 2 ms after the set-points; the rest is for the impact itself.
 HOLD = 0.005
 
-#: Time [s] at the commanded velocity before the contact. The arm has caught up by then, and cameras see enough of a steady
-#: approach: a velocity read at 120 to 240 Hz off a path that was still gathering speed 50 ms before would be too high.
+#: Time [s] at the commanded velocity before the contact. The arm has caught up by then, and cameras see enough of a
+#: steady approach: a velocity read at 120 to 240 Hz off a path that was still gathering speed 50 ms before would be too high.
 STEADY = 0.08
 
 #: Samples at rest after the motion, so that the differences of the set-points end at zero too.

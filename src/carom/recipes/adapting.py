@@ -15,7 +15,7 @@ from carom.core.errors import CaromError, RecordingError, unknown_name
 from carom.core.folders import refuse_others, replacing
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
-from carom.hybrid.model import FOLDER, NETWORKS, HybridModel, make_hybrid, save_hybrid
+from carom.hybrid.model import FOLDER, NETWORKS, SLIDES, HybridModel, make_hybrid, save_hybrid
 from carom.hybrid.model import HEADER as HYBRID_HEADER
 from carom.identify.strikes.sliding import Sliding
 from carom.learn import AdaptedModel, Explanation, TunedModel, fine_tune
@@ -42,7 +42,7 @@ MEANING = {
     "student_relative_difference": "fast network, error (relative)",
 }
 #: what a folder of a corrected model holds
-OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS)), REPORT)
+OWN = (*_MODEL, *(f"{FOLDER}/{name}" for name in (*_MODEL, HYBRID_HEADER, NETWORKS, SLIDES)), REPORT)
 
 
 @final
