@@ -32,7 +32,7 @@ FORMAT = "carom-strike/1"
 HOLD = 0.005
 
 #: Time [s] at the commanded velocity before the contact. The arm has caught up by then, and cameras see enough of a
-#: steady approach: a velocity read at 120 to 240 Hz off a path that was still gathering speed 50 ms before would be too high.
+#: steady approach: a velocity read at 240 Hz off a path that still gathered speed 50 ms before is too high by a third.
 STEADY = 0.08
 
 #: Samples at rest after the motion, so that the differences of the set-points end at zero too.
