@@ -13,6 +13,8 @@ from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.growth import growth_rows
 from carom.bench.identification_speed import PATIENCE, identification_speed
 from carom.bench.planning import SHAPES, hybrid_of, learned
+from carom.bench.slide_ends import SLIDES, slide_rows
+from carom.core.progress import steps_of
 from carom.core.work import Rows
 from carom.engines.approach import advanced, at_distance, time_to_touch
 from carom.engines.contact_frames import contact_frames
@@ -45,7 +47,8 @@ def _work(o: Options) -> Work:
     ]
     with_policies = find_spec("stable_baselines3") is not None  # an extra
     trainings = [(f"training/{draw}", partial(_training, draw, o)) for draw in range(o.draws) if with_policies]
-    return [*shapes, ("growth", partial(_growth, o)), *found, *trainings]
+    ends = [(f"slides/{shape}", partial(_slides, shape, o)) for shape in SHAPES]
+    return [*shapes, *ends, ("growth", partial(_growth, o)), *found, *trainings]
 
 
 def _notes(o: Options) -> tuple[str, ...]:
@@ -63,6 +66,9 @@ def _notes(o: Options) -> tuple[str, ...]:
         "(within 2 %): Carom's search, all cores, against plain CMA-ES (cmaes as it comes) over one-thread "
         f"mujoco.rollout, in the same run. reached: share of runs in which the latter got there; it was stopped at "
         f"{PATIENCE:.0f} times Carom's time.",
+        f"slides: {SLIDES:,} random ones read off the table against the integrator with half its usual steps: all "
+        "directions and proportions of glide and spin, up to the speed that the table answers for. share-within: "
+        "0.1 mm and 0.1 degrees.",
         "growth: the semi-cylinder's hybrid, all strikes in one call; working-megabytes: beside strikes and results.",
         "share: where the hybrid's time goes at N = 10,000; geometry is approach and contact frame.",
     )
@@ -90,6 +96,11 @@ def _training(draw: int, o: Options) -> Rows:
         threads=o.threads,
         progress=o.progress,
     )
+
+
+def _slides(shape: str, o: Options) -> Rows:
+    """How near slides that are read off end to integrated ones."""
+    return slide_rows(hybrid_of(*learned(o, shape, 0)), shape, o.seed, steps_of(o.progress, f"{shape}: slides"))
 
 
 def _growth(o: Options) -> Rows:
