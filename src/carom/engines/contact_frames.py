@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from carom.engines.approach import seen_face, touching
 from carom.scenes.parameters import Parameter
@@ -42,7 +43,11 @@ class Frames:
 
     def first(self, count: int) -> Frames:
         """The first `count` strikes."""
-        return replace(self, **{f.name: getattr(self, f.name)[:count] for f in fields(self)})
+        return self.at(np.arange(count))
+
+    def at(self, rows: NDArray[np.int64]) -> Frames:
+        """Some of the strikes."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     @property
     def speed(self) -> Array:

@@ -1,10 +1,11 @@
 """Models of impacts: distilled from engines, and corrected with a handful of recorded strikes."""
 
-from carom.learn.impact.adapted_model import AdaptedModel, Explanation, adapt
+from carom.learn.impact.adapted_model import AdaptedModel, adapt
 from carom.learn.impact.base_files import load_bases
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.distill import distill
 from carom.learn.impact.paper import TunedModel, fine_tune
+from carom.learn.impact.seen import Explanation
 from carom.learn.impact.shipped import shipped_bases
 from carom.learn.impact.student import Student, teach
 

@@ -11,7 +11,7 @@ from carom.compare.metrics import relative_error, summary
 from carom.engines.contact_frames import contact_frames, to_world
 from carom.engines.rigid import rigid_outcomes
 from carom.learn import adapt
-from carom.learn.impact.process import Process, condition, points_of, told_by
+from carom.learn.impact.process import Process, condition, learn, points_of, told_by
 from carom.learn.impact.rigid import EDGE, RigidTeacher
 from carom.learn.impact.sample import sample_strikes
 from carom.scenes.strike import Striker, builtin
@@ -79,8 +79,8 @@ def test_a_strike_that_may_go_either_way_teaches_little():
     sure = points_of(np.ones((1, 1, 1)), way[None, None], np.ones(1), np.zeros((1, 7)), recorded=True)
     unsure = replace(sure, scatter=np.diag([0.0, 0.0, 0.3**2])[None])
     measured, none = way + np.array([0.0, 0.1, 0.1]), np.zeros((1, 3))
-    firm, _ = condition(process, sure, measured, none, sure)
-    loose, spread = condition(process, unsure, measured, none, unsure)
+    firm, _ = condition(learn(process, sure, measured, none), sure)
+    loose, spread = condition(learn(process, unsure, measured, none), unsure)
     assert abs(loose[0, 2]) < 0.1 * abs(firm[0, 2])
     assert loose[0, 1] == pytest.approx(firm[0, 1])  # along other axes it teaches as much as before
     assert spread[0, 2, 2] > 0.3**2

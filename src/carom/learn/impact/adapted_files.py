@@ -11,12 +11,13 @@ import torch
 
 from carom.core.errors import CaromError, ModelError
 from carom.core.tensors import load_tensors, write_tensors
-from carom.learn.impact.adapted_model import AdaptedModel, Explanation
+from carom.learn.impact.adapted_model import AdaptedModel
 from carom.learn.impact.base_files import Correction, load_bases, read_header, save_bases
 from carom.learn.impact.hypotheses import Hypothesis, hypotheses_for
 from carom.learn.impact.members import Members, Teacher
 from carom.learn.impact.paper import TunedModel
 from carom.learn.impact.rigid import RigidTeacher
+from carom.learn.impact.seen import Explanation
 from carom.state import Array, Impacts, Strikes
 
 CORRECTION = "correction.safetensors"

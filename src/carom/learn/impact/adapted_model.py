@@ -13,21 +13,13 @@ from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, ModelError
 from carom.core.progress import Steps
-from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
+from carom.engines.contact_frames import Frames, to_world
 from carom.learn.impact.base_model import BaseModel
 from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
-from carom.learn.impact.members import Known, Members, Teacher, misfits, plausible_members
-from carom.learn.impact.process import (
-    LEAST,
-    Points,
-    approach_axes,
-    columns_of,
-    condition,
-    points_of,
-    told_by,
-    without_teacher,
-)
+from carom.learn.impact.members import Known, Teacher, misfits, plausible_members
+from carom.learn.impact.process import LEAST, Learned, Points, condition, learn, points_of, told_by, without_teacher
 from carom.learn.impact.rigid import RigidTeacher, ways_of
+from carom.learn.impact.seen import Explanation, Seen, Told, points_by_teacher
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
@@ -35,7 +27,7 @@ FAITHFUL = 0.75  #: in-simulator accuracy, relative to the best base model's, be
 WITHIN = 0.8  #: share of the recorded strikes that base models must have learned about, or they are left out
 ODD = 30.0  #: squared error of a left-out strike, over its stated variance, from where on it does not fit the others
 MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
-UNREAD = 1e4  #: variance of an outcome that is not learned from
+TOGETHER = 40  #: strikes for each one that is found odd at a time
 FOLDS = 20  #: most groups of strikes that are left out in turn
 CHUNK = 128  #: strikes predicted together: bounds the memory of the members' outcomes
 WILD = 1e5  #: number in a recorded strike, or in what a network says of one, that no body reaches [SI units]
@@ -55,14 +47,6 @@ class ImpactModel(Protocol):
     """Anything that predicts the outcome of strikes from what is known before contact."""
 
     def predict(self, strikes: Strikes) -> Prediction: ...
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A teacher and those of its parameters that remain plausible after the recorded strikes."""
-
-    base: Teacher
-    members: Members
 
 
 @dataclass(frozen=True)
@@ -126,9 +110,9 @@ class AdaptedModel:
     def predict(self, strikes: Strikes) -> Prediction:
         """Outcomes of strikes, with their uncertainty."""
         chunks = [strikes[i : i + CHUNK] for i in range(0, max(len(strikes), 1), CHUNK)]
-        known = self.known  # once, before threads ask for it
+        learned = self._learned  # once, before threads ask for it
         with ThreadPoolExecutor(min(len(chunks), WORKERS)) as workers:  # the networks' sums leave Python alone
-            parts = list(workers.map(lambda chunk: self._predict(chunk, known), chunks))
+            parts = list(workers.map(lambda chunk: self._predict(chunk, learned), chunks))
         return Prediction(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("post", "post_std", "known")))
 
     @cached_property
@@ -141,10 +125,16 @@ class AdaptedModel:
         """The recorded strikes as each teacher sees them."""
         return points_by_teacher(self.explanations, self.told)
 
-    def _predict(self, strikes: Strikes, known: Mapping[str, Points]) -> Prediction:
+    @cached_property
+    def _learned(self) -> tuple[Learned, ...]:
+        """The hypotheses' processes, given all recorded strikes."""
+        every = np.arange(len(self.train))
+        return tuple(_learn(h, self.told, self.known, every) for h in self.hypotheses)
+
+    def _predict(self, strikes: Strikes, learned: Sequence[Learned]) -> Prediction:
         asked = Seen(self.scene, strikes, self.told.centre)
-        own, every = points_by_teacher(self.explanations, asked), np.arange(len(self.train))
-        said = [_said(h, self.told, known, every, own, asked.axes) for h in self.hypotheses]
+        own = points_by_teacher(self.explanations, asked)
+        said = [_said(h, known, own, asked.axes) for h, known in zip(self.hypotheses, learned, strict=True)]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
         weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
         inside = self.bases[0].within(asked.frames)
@@ -155,53 +145,17 @@ class AdaptedModel:
         return Prediction(to_world(self.scene, asked.frames, mean), std, inside)
 
 
-class Seen:
-    """Strikes as the hypotheses see them."""
-
-    def __init__(self, scene: StrikeScene, strikes: Strikes, centre: Array | None = None) -> None:
-        self.flat, self.frames = scene.striker.flat, contact_frames(scene, strikes)
-        columns = columns_of(scene, self.frames, strikes)
-        self.centre = columns.mean(axis=0) if centre is None else centre
-        self.columns, self.axes = columns - self.centre, approach_axes(self.frames)
-
-
-class Told(Seen):
-    """The recorded strikes, with their outcomes in the contact's frame and in that of the approach."""
-
-    def __init__(self, scene: StrikeScene, impacts: Impacts, odd: Sequence[str] = ()) -> None:
-        super().__init__(scene, impacts.strikes)
-        self.local = to_local(scene, self.frames, impacts.post)
-        self.ahead = np.einsum("nij,nj->ni", self.axes, self.local)
-        self.measured = measured_variance(scene, self.frames, impacts).reshape(-1, 3)
-        self.fits = ~np.isin(impacts.names, odd)
-        self.measured[~self.fits] = UNREAD
-
-
-def points_by_teacher(explanations: Sequence[Explanation], strikes: Seen) -> dict[str, Points]:
-    """Strikes as each teacher sees them, and as those see them who have none."""
-    found = {ALONE: without_teacher(strikes.columns)}
-    for e in explanations:
-        chances, ways = ways_of(e.base, strikes.frames, e.members.values)
-        if recorded := isinstance(strikes, Told):
-            chances = told_by(chances, ways, strikes.local)
-        found[e.base.teacher] = points_of(chances, ways, e.members.weights, strikes.columns, recorded=recorded)
-    return found
-
-
-def _said(
-    hypothesis: Hypothesis,
-    told: Told,
-    known: Mapping[str, Points],
-    rows: NDArray[np.int64],
-    asked: Mapping[str, Points],
-    axes: Array,
-) -> tuple[Array, Array]:
-    """What a hypothesis says of strikes, given some rows of the recorded ones: mean [N, 3], covariance [N, 3, 3]."""
-    teacher, alone = hypothesis.teacher, hypothesis.teacher == ALONE
-    local = (told.ahead if alone else told.local)[rows]
+def _learn(hypothesis: Hypothesis, told: Told, known: Mapping[str, Points], rows: NDArray[np.int64]) -> Learned:
+    """A hypothesis' process, given some rows of the recorded strikes."""
+    local = (told.ahead if hypothesis.teacher == ALONE else told.local)[rows]
     process = hypothesis.process if told.flat else replace(hypothesis.process, lean=0.0)
-    mean, spread = condition(process, known[teacher][rows], local, told.measured[rows], asked[teacher])
-    if not alone:
+    return learn(process, known[hypothesis.teacher][rows], local, told.measured[rows])
+
+
+def _said(hypothesis: Hypothesis, learned: Learned, asked: Mapping[str, Points], axes: Array) -> tuple[Array, Array]:
+    """What a hypothesis says of strikes: mean [N, 3], covariance [N, 3, 3]."""
+    mean, spread = condition(learned, asked[hypothesis.teacher])
+    if hypothesis.teacher != ALONE:
         return mean, spread
     return np.einsum("nji,nj->ni", axes, mean), np.einsum("nji,njk,nkl->nil", axes, spread, axes)
 
@@ -263,7 +217,9 @@ def _weighed(
         square = np.einsum("ni,nij,nj->n", off, np.linalg.inv(spread), off)
         if square.max() < ODD or len(odd) >= int(MOST_ODD * len(impacts)):
             return weights, stretch(off, spread), odd
-        odd = (*odd, impacts.names[int(np.flatnonzero(fits)[np.argmax(square)])])
+        # one at a time, of hundreds a few: as many as do not fit the others
+        oddest = np.argsort(-square)[: max(1, len(impacts) // TOGETHER)]
+        odd = (*odd, *(impacts.names[int(np.flatnonzero(fits)[i])] for i in oddest if square[i] >= ODD))
 
 
 def _left_out(
@@ -290,7 +246,8 @@ def _left_out(
             likely[e.base.teacher][left] = np.einsum("m,wmn,wmn->n", weights, way, chances + LEAST)[left]
         asked = {teacher: seen[left] for teacher, seen in points.items()}
         for i, hypothesis in enumerate(hypotheses):
-            means[i, left], spreads[i, left] = _said(hypothesis, told, points, rest, asked, told.axes[left])
+            learned = _learn(hypothesis, told, points, rest)
+            means[i, left], spreads[i, left] = _said(hypothesis, learned, asked, told.axes[left])
     chances = np.array([likely[h.teacher] for h in hypotheses])
     return means, spreads + told.measured[:, :, None] * np.eye(3), chances
 
@@ -312,13 +269,6 @@ def check_usable(bases: Sequence[BaseModel], impacts: Impacts) -> StrikeScene:
         name = impacts.names[int(np.argmax(~np.isfinite(impacts.post).all(axis=1)))]
         raise CaromError(f"{name}: the outcome has no measured spin; learning needs the target's orientation")
     return bases[0].scene
-
-
-def measured_variance(scene: StrikeScene, frames: Frames, impacts: Impacts) -> Array:
-    """Variance of the outcomes from their measurement alone [3N], as shares of the approach speed squared."""
-    std = impacts.post_std * np.array([1.0, 1.0, scene.gyration_radius]) / frames.speed[:, None]
-    std[:, :2] = np.sqrt((std[:, :2] ** 2).mean(axis=1, keepdims=True))  # the frame's axes are not the world's
-    return np.asarray(np.nan_to_num(std, nan=0.0) ** 2).ravel()
 
 
 def _world_std(scene: StrikeScene, frames: Frames, covariance: Array) -> Array:

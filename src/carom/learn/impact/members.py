@@ -26,6 +26,7 @@ DISCREPANCY = 0.06  #: smallest misfit, as a share of the approach speed, that a
 KEPT = 256  #: members kept: those with the greatest weights
 DEFENSIVE = 0.15  #: share of each round drawn over the whole range, so that no explanation is lost early
 INFLATION = 1.5  #: widening of the population between rounds
+ENOUGH = 100  #: strikes that members are judged by: what more of them say, the corrections learn
 STRAY = (
     0.3  #: misfit of a strike, as a share of the approach speed, beyond which more of it is hardly blamed on members
 )
@@ -70,6 +71,7 @@ def plausible_members(base: Teacher, frames: Frames, local: Array, *, fixed: Map
     """
     parameters, size = base.parameters, len(base.parameters)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(77,)))
+    frames, local, share = _some(frames, local)
     unit = qmc.Sobol(size, rng=rng).random(DRAWS)
     log_density = np.zeros(DRAWS)
     limit = 1 / (2 * DISCREPANCY**2)
@@ -78,13 +80,21 @@ def plausible_members(base: Teacher, frames: Frames, local: Array, *, fixed: Map
         for i, p in enumerate(parameters):
             if p.name in fixed:
                 values[:, i] = _known_values(fixed[p.name], unit[:, i], p)
-        misfit = misfits(outcomes(base, frames, values), local)
+        misfit = share * misfits(outcomes(base, frames, values), local)
         weights, sharpness = _temper(misfit, log_density, limit)
         if sharpness >= limit or turn == ROUNDS - 1:
             break
         unit, log_density = _draw_again(unit, weights, rng)
     keep = np.argsort(-weights)[:KEPT]
     return Members(values[keep], weights[keep] / weights[keep].sum(), sharpness)
+
+
+def _some(frames: Frames, local: Array) -> tuple[Frames, Array, float]:
+    """At most `ENOUGH` strikes, spread over the recorded ones, and for how many each stands."""
+    if len(local) <= ENOUGH:
+        return frames, local, 1.0
+    rows = np.linspace(0, len(local) - 1, ENOUGH).round().astype(np.int64)
+    return frames.at(rows), local[rows], len(local) / ENOUGH
 
 
 def misfits(said: Array, local: Array) -> Array:

@@ -155,20 +155,37 @@ def covariance(process: Process, a: Points, b: Points) -> Array:
     return np.asarray(total)
 
 
-def condition(process: Process, train: Points, local: Array, measured: Array, asked: Points) -> tuple[Array, Array]:
-    """Mean [N, 3] and covariance [N, 3, 3] of outcomes, given those of the training strikes, `local` [T, 3].
+@dataclass(frozen=True)
+class Learned:
+    """A process that has seen recorded strikes: what does not depend on what it is asked, made once."""
+
+    process: Process
+    train: Points  #: as the process sees them
+    lower: Array  #: [3T, 3T] Cholesky factor of the covariance of their outcomes
+    pull: Array  #: [3T] how their outcomes pull
+
+
+def learn(process: Process, train: Points, local: Array, measured: Array) -> Learned:
+    """A process given the outcomes of training strikes, `local` [T, 3].
 
     `measured` [T, 3] is the variance of their measurement.
     """
-    train, asked = _leaning(process, train), _leaning(process, asked)
+    train = _leaning(process, train)
     noise = (process.noise * NOISE) ** 2
     count = len(train.mean)
     own = np.zeros((count, 3, count, 3))  # what each strike has of its own
     own[np.arange(count), :, np.arange(count)] = train.scatter + (noise + measured)[:, :, None] * np.eye(3)
     lower = cholesky(covariance(process, train, train) + own.reshape(3 * count, 3 * count), lower=True)
+    return Learned(process, train, lower, cho_solve((lower, True), (local - train.mean).ravel()))
+
+
+def condition(learned: Learned, asked: Points) -> tuple[Array, Array]:
+    """Mean [N, 3] and covariance [N, 3, 3] of the outcomes that a process expects."""
+    process, train = learned.process, learned.train
+    asked, noise = _leaning(process, asked), (process.noise * NOISE) ** 2
     cross = covariance(process, asked, train)
-    correction = cross @ cho_solve((lower, True), (local - train.mean).ravel())
-    explained = solve_triangular(lower, cross.T, lower=True).reshape(local.size, len(asked.mean), 3)
+    correction = cross @ learned.pull
+    explained = solve_triangular(learned.lower, cross.T, lower=True).reshape(len(learned.pull), len(asked.mean), 3)
     gain = process.gain**2 + ((asked.columns * process.slopes) ** 2).sum(-1) + process.gain_smooth**2
     offset = process.offset**2 + ((asked.columns * process.offset_slopes) ** 2).sum(-1) + process.offset_smooth**2
     prior = gain[:, None, None] * np.einsum("nc,nd->ncd", asked.mean, asked.mean)

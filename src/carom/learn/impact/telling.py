@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from carom.learn.impact.adapted_model import AdaptedModel, Seen, points_by_teacher
+from carom.learn.impact.adapted_model import AdaptedModel
 from carom.learn.impact.process import NOISE, Points, Process, covariance
+from carom.learn.impact.seen import Seen, points_by_teacher
 from carom.state import Array, Strikes
 
 LEAST = 0.02  #: weight of a hypothesis below which it is not asked
