@@ -62,6 +62,7 @@ SLOW = (
     "train/test_train_pushing.py",
     "train/test_train_run.py",
     "train/test_trials.py::test_intervals_hold_what_they_promise",
+    "view/test_view_at_the_door.py::test_it_serves_until_ctrl_c_and_ends_cleanly",
     "view/test_view_in_chromium.py",
 )
 

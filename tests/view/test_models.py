@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from carom.core.rotations import yaw
 from carom.engines import MujocoSimulator
 from carom.engines.contract import Status
 from carom.engines.mujoco.engine import MujocoEngine
+from carom.envs.pushing.files import fingerprint_of, load_task
 from carom.identify.result import Errors, Estimate, Identification
 from carom.plan import approach
 from carom.plan.search import HORIZON
@@ -22,6 +24,8 @@ from carom.recordings import read
 from carom.scenes.pushing import push_scene
 from carom.scenes.strike import builtin
 from carom.train import Policy, save_policy
+from carom.train.push_trials import still_policy
+from carom.train.pushing import ENVIRONMENT
 from carom.view import opened
 from carom.view.beside import draws_from
 from carom.view.learned import ModelTakes
@@ -138,6 +142,20 @@ def test_pushes_are_led_by_the_recorded_tool(tmp_path: Path) -> None:
     # it slides slowly: the tool pushes with friction times the block's weight
     weight = 9.81 * float(read(tmp_path / "pushes").bodies["block"].mass or 0)
     assert np.median([np.linalg.norm(a.vector) for a in take.arrows]) == pytest.approx(0.3 * weight, rel=0.15)
+
+
+def test_a_policy_of_pushes_is_shown_on_a_stand_in(tmp_path: Path) -> None:
+    task = load_task("planar-cube")
+    save_policy(
+        tmp_path / "policy",
+        replace(still_policy(task), environment=ENVIRONMENT, made_by={"pushing": fingerprint_of(task)}),
+    )
+    show = opened(tmp_path / "policy")
+    assert show.names == ("push 1", "push 2", "push 3", "push 4")
+    assert "laminate" in show.title
+    take = show.take(0)
+    assert take.recorded is not None
+    assert "no tool pushes a block in it" in take.words[0]  # it stands still
 
 
 def test_draws_are_as_wide_as_intervals_and_keep_correlations() -> None:

@@ -74,7 +74,7 @@ class Beside:
 def kind_of_path(path: Path) -> str | None:
     """What a path holds that motions can be made of: a field of `Beside`; None: nothing of the kind."""
     if not path.exists():
-        raise CaromError(f"{path} does not exist")
+        raise CaromError(f"--with {path}: it does not exist")
     if (path / HEADER_NAME).is_file():
         return "recordings"
     if (path / FOLDER / HYBRID).is_file() or (path / MODEL).is_file():

@@ -20,7 +20,7 @@ from carom.state import Impacts
 from carom.view.shown import COLOURS, RECORDED, Arrow, Take, Track
 from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated, until_rest
 
-LASTS = 3.0  #: [s] of a simulated strike or toss
+LASTS, TOSSED = 3.0, 1.2  #: [s] of a simulated strike, and of a toss
 TOSSES = 6  #: shown of a graph simulator
 HIGH, FAST, SPINS = (0.15, 0.3), 0.8, 6.0  #: heights [m], speeds [m/s] and spins [rad/s] of tosses at most
 
@@ -112,7 +112,7 @@ class GraphTakes:
             "graph simulator": GraphEngine(self.model, scene),
             "MuJoCo, its contact": MujocoEngine(scene, tuple(values), step=timestep(self.model.step), threads=1),
         }
-        tracks, samples = [], round(LASTS / self.model.step) + 1
+        tracks, samples = [], round(TOSSED / self.model.step) + 1
         for number, (name, engine) in enumerate(engines.items()):
             own = values if number else {}
             motion = Sampled(scene, engine, self.model.step).simulate(starts, own, samples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from carom.recordings import Recordings, kind_of, read, scene_of
 from carom.recordings.formats.header import HEADER_NAME
 from carom.train.policy import HEADER as POLICY
 from carom.train.policy import load_policy
+from carom.train.pushing import ENVIRONMENT as PUSHES
 from carom.view.beside import Beside, free_engines, hybrid_engines, kind_of_path, model_of, strike_engines
 from carom.view.bodies import FreeTakes
 from carom.view.learned import GraphTakes, ModelTakes
@@ -21,7 +23,7 @@ from carom.view.planned import PlanFile, PlanTakes, is_plan
 from carom.view.pushed import PushTakes
 from carom.view.shown import Show, Take
 from carom.view.strikes import StrikeTakes
-from carom.view.trials import TrialTakes
+from carom.view.trials import TABLE, TrialTakes, push_trials
 
 DEPLOYED, TUNED = Path("deploy") / "recordings", Path("tune") / "model"  #: of a loop's round
 KNOWN = "recordings, an adapted model, a plan, a policy, a graph simulator, or a loop or one of its rounds"
@@ -92,9 +94,15 @@ def shown_plan(path: Path, beside: Beside) -> Show:
 
 
 def shown_policy(path: Path, beside: Beside) -> Show:
-    """Trials of a policy."""
+    """Trials of a policy: of strikes along routes, of pushes as a stand-in records them."""
     beside.refuse("parameters", "graphs", "recordings", why="a policy is tried in an adapted model")
-    takes = TrialTakes.of(load_policy(path), beside.models[0] if beside.models else None)
+    policy = load_policy(path)
+    if policy.environment == PUSHES:
+        beside.refuse("models", why="a policy of pushes is tried on a stand-in")
+        recordings = push_trials(policy)
+        names = tuple(f"push {i + 1}" for i in range(len(recordings)))
+        return Show(f"{path}: a policy of pushes, on the stand-in {TABLE}", names, PushTakes(recordings))
+    takes = TrialTakes.of(policy, beside.models[0] if beside.models else None)
     return Show(f"{path}: a policy", takes.names, takes)
 
 
@@ -123,7 +131,12 @@ def shown_rounds(path: Path, rounds: Sequence[Path], beside: Beside) -> Show:
         return replace(parts[part][1].take(row), name=name)
 
     words = ("Each round's recordings, beside the simulator that the round began with.",)
-    return Show(f"{path}: {len(rounds)} rounds of a loop", tuple(n for _, _, n in names), make, words)
+    return Show(
+        f"{path}: {len(rounds)} {'round' if len(rounds) == 1 else 'rounds'} of a loop",
+        tuple(n for _, _, n in names),
+        make,
+        words,
+    )
 
 
 def _free(recordings: Recordings, beside: Beside) -> FreeTakes:
@@ -134,5 +147,8 @@ def _found(path: Path) -> str:
     """What a path holds, in a few words."""
     if path.is_file():
         return "a file that is none of them"
+    inside = [p for p in sorted(path.iterdir()) if p.is_dir() and kind_of_path(p) in ("recordings", "models", "graphs")]
+    if inside:
+        return f"none, but inside it: carom view {shlex.quote(str(inside[0]))}"
     names = sorted(p.name for p in path.iterdir())
     return "an empty folder" if not names else f"{', '.join(names[:4])}{', ...' if len(names) > 4 else ''} there"

@@ -20,9 +20,10 @@ from carom.envs.task import LENGTH, REACH
 from carom.hybrid.model import load_hybrid
 from carom.plan import approach
 from carom.plan.search import HORIZON
-from carom.reality import standin
+from carom.reality import push_standin, standin
 from carom.recipes.policies import BLOCK
-from carom.recordings import read
+from carom.recipes.trying_pushes import task_of, try_in_reality
+from carom.recordings import Recordings, read
 from carom.report import Section, Table
 from carom.report.style import BLUE, GREEN
 from carom.scenes.shapes import Shape
@@ -35,6 +36,7 @@ from carom.view.strikes import STRIKER, TARGET, StrikePlace
 
 ROUTES = ("1", "2", "3")
 LAB = "nylon-low"  #: the stand-in that policies are tried on where nothing else is said
+TABLE, PUSHED = "laminate", 4  #: the stand-in that policies of pushes are shown on, and how many pushes
 PAUSE = 0.15  #: [s] between two strikes
 FRAMES = 121  #: of one strike
 
@@ -136,6 +138,15 @@ class TrialTakes:
             outcome = batch.step(self.policy.act(batch.observe()))
             away.append(float(outcome.position_error[0]))
         return [Stroke(s.time, s.position, s.quaternion, a) for s, a in zip(strokes, away, strict=False)]
+
+
+def push_trials(policy: Policy) -> Recordings:
+    """A few pushes of a policy on a stand-in, as it records them."""
+    task = task_of(policy)
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "pushes"
+        try_in_reality(policy, task, push_standin(TABLE, task.scene, seed=BLOCK), folder, trials=PUSHED)
+        return read(folder)
 
 
 def _turns(measured: Array | None, count: int) -> Array:
