@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from carom.core.errors import CaromError, unknown_name
 from carom.core.rotations import about_z, multiply, unwrapped_yaw
+from carom.engines.guided import GuidedSimulator
 from carom.engines.mujoco.engine import MujocoEngine
 from carom.engines.pushing import DELAY, PushSimulator
 from carom.identify.problem import GIVEN, Held, Problem
 from carom.identify.pushes.windows import Windows
 from carom.scenes.parameters import PARAMETERS, Parameter
-from carom.scenes.pushing import PushScene
+from carom.scenes.pushing import GuidedScene, PushScene
 from carom.state import Array, Motion, SceneState, wrap_angle
 
 #: [m] off the recorded place at which an instant of block and tool counts half: beyond, another story is told
@@ -33,8 +35,32 @@ USUAL = (
     "tool_offset_y",
     DELAY,
 )  #: what is looked for where nobody says
+#: what is looked for where the tool is led, and nobody says more
+USUAL_LED = ("ground_friction", "striker_friction", "pressure_spread", "mass_scale")
 DIMENSIONS = 6  #: of one instant, all in m:
 BLOCK, HAND = slice(0, 3), slice(3, 6)  #: the block's x, y and turn, the tool's x, y, z
+
+
+class Simulator(Protocol):
+    """What plays windows again: a robot that is given set-points, or a tool that is led."""
+
+    @property
+    def scene(self) -> PushScene | GuidedScene: ...
+
+    def replay(
+        self,
+        start: SceneState,
+        controls: ArrayLike,
+        values: Mapping[str, ArrayLike] | None = None,
+        *,
+        held: ArrayLike | None = None,
+    ) -> Motion: ...
+
+
+def _simulator(scene: PushScene | GuidedScene, names: Sequence[str], period: float, threads: int) -> Simulator:
+    if isinstance(scene, GuidedScene):
+        return GuidedSimulator(scene, names, period=period, threads=threads)
+    return PushSimulator(MujocoEngine(scene, names, threads=threads), period=period)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +68,7 @@ class PushProblem(Problem):
     """Windows of pushes to be explained by MuJoCo."""
 
     windows: Windows
-    simulator: PushSimulator
+    simulator: Simulator
     lever: float  #: by which the block's turn counts [m]: its corners' mean distance from its middle
     weight: Array  #: [6] of one instant's numbers
     half: tuple[float, float] = SATURATES  #: [m]
@@ -50,11 +76,17 @@ class PushProblem(Problem):
 
     @classmethod
     def of(
-        cls, scene: PushScene, windows: Windows, parameters: Sequence[Parameter], held: Held, *, threads: int = 0
+        cls,
+        scene: PushScene | GuidedScene,
+        windows: Windows,
+        parameters: Sequence[Parameter],
+        held: Held,
+        *,
+        threads: int = 0,
     ) -> PushProblem:
         """Compile the engine for these parameters."""
         names = tuple(p.name for p in parameters if p.name != DELAY)
-        simulator = PushSimulator(MujocoEngine(scene, names, threads=threads), period=windows.period)
+        simulator = _simulator(scene, names, windows.period, threads)
         lever = float(np.linalg.norm(scene.corners, axis=-1).mean())
         return cls(
             parameters=tuple(parameters),
@@ -149,7 +181,7 @@ class PushProblem(Problem):
             size = np.linalg.norm(off[..., part], axis=-1)
             size = size / (1 + size / half)
             seen = np.isfinite(size)
-            mean = np.where(seen, size**2, 0.0).sum(axis=(1, 2)) / seen.sum(axis=(1, 2))
+            mean = np.where(seen, size**2, 0.0).sum(axis=(1, 2)) / np.maximum(seen.sum(axis=(1, 2)), 1)
             parts.append(np.log(mean + FLOOR[len(parts)] ** 2))
         return np.asarray(parts[0] + parts[1])
 
@@ -187,7 +219,9 @@ class PushProblem(Problem):
 
 def _size(offsets: Array) -> float:
     """Root mean square [m] of offsets [W, I, 3], of each coordinate, without the largest tenth of the windows."""
-    each = np.nanmean(np.square(offsets).sum(axis=-1), axis=-1) / 3
+    square = np.square(offsets).sum(axis=-1)
+    seen = np.isfinite(square)
+    each = np.where(seen, square, 0.0).sum(axis=-1) / np.maximum(seen.sum(axis=-1), 1) / 3
     return float(np.sqrt(np.mean(np.sort(each)[: max(int(np.ceil(KEPT * len(each))), 1)])))
 
 
@@ -210,9 +244,9 @@ def _made_by_starts(off: Array, moved: Array) -> Array:
     return np.asarray((change @ found)[..., 0].reshape(off.shape))
 
 
-def parameters_of(scene: PushScene, names: Sequence[str]) -> tuple[Parameter, ...]:
+def parameters_of(scene: PushScene | GuidedScene, names: Sequence[str]) -> tuple[Parameter, ...]:
     """The parameters of these names, with their bounds; refuses those the scene lacks."""
-    takes = (*scene.takes, DELAY)
+    takes = scene.takes if isinstance(scene, GuidedScene) else (*scene.takes, DELAY)
     for name in names:
         if name not in takes:
             raise CaromError(unknown_name(f"parameter of scene '{scene.name}'", name, takes))
@@ -221,7 +255,7 @@ def parameters_of(scene: PushScene, names: Sequence[str]) -> tuple[Parameter, ..
     return tuple(PARAMETERS[name] for name in dict.fromkeys(names))
 
 
-def held_at(scene: PushScene, fixed: Mapping[str, float]) -> tuple[Parameter, ...]:
+def held_at(scene: PushScene | GuidedScene, fixed: Mapping[str, float]) -> tuple[Parameter, ...]:
     """The parameters that are held; refuses values out of their bounds."""
     for p in parameters_of(scene, tuple(fixed)) if fixed else ():
         if not p.low <= fixed[p.name] <= p.high:

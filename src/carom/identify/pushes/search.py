@@ -15,13 +15,22 @@ from carom.core.errors import CaromError, UninformativeError, unknown_name
 from carom.core.progress import Steps
 from carom.core.spread import even_spread
 from carom.identify import trust
-from carom.identify.planes import NEAR, SHARES, fit_through, tried_along
+from carom.identify.planes import NEAR, SHARES, Valley
 from carom.identify.problem import Effort
-from carom.identify.pushes.problem import USUAL, PushProblem, given_values, held_at, held_values, parameters_of
+from carom.identify.pushes.led import led_windows_of
+from carom.identify.pushes.problem import (
+    USUAL,
+    USUAL_LED,
+    PushProblem,
+    given_values,
+    held_at,
+    held_values,
+    parameters_of,
+)
 from carom.identify.pushes.windows import WINDOW, windows_of
 from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
 from carom.recordings import Recordings
-from carom.scenes.pushing import PushScene
+from carom.scenes.pushing import GuidedScene, PushScene
 from carom.state import Array
 
 Method = Literal["cma", "gauss-newton", "random", "mjx"]
@@ -32,9 +41,8 @@ EACH = 60  #: replays of everything that a search may take for each parameter
 POPULATION, SIGMA = 10, 0.25  #: of CMA-ES
 ENOUGH = 0.012  #: CMA-ES ends where its generation is as narrow as this, in the unit cube
 MANY = 8  #: windows that it looks at
-REACHES = (0.06, 0.05, 0.04, 0.03, 0.03, 0.02)  #: half widths of the neighbourhoods of Gauss-Newton steps after it
-FAR_REACHES = (*(0.1,) * 4, 0.08, 0.08, *REACHES)  #: and without it
-AROUND = 0.03  #: half width of the points that intervals come from
+REACH, FAR = 0.03, 0.08  #: half width of the neighbourhood of the first Gauss-Newton step, after CMA-ES and without it
+TURNS, FAR_TURNS = 6, 12  #: such steps
 REPLAYED = 4000  #: rows that are simulated at once
 LEVELS = 7  #: places of each parameter's range at which it is asked whether the rest can make up for it
 DRAWS = 64  #: plausible simulators
@@ -55,7 +63,7 @@ class Tuned:
 
 
 def tune(
-    scene: PushScene,
+    scene: PushScene | GuidedScene,
     recordings: Recordings | Sequence[Recordings],
     *,
     parameters: Sequence[str] | None = None,
@@ -78,11 +86,15 @@ def tune(
     began = perf_counter()
     if method not in METHODS:
         raise CaromError(f"tuning with pushes: {unknown_name('method', method, METHODS)}")
-    looked_for = parameters_of(scene, [n for n in parameters or USUAL if n not in (fixed or {})])
+    names = parameters or (USUAL_LED if isinstance(scene, GuidedScene) else USUAL)
+    looked_for = parameters_of(scene, [n for n in names if n not in (fixed or {})])
     held = held_at(scene, fixed or {})
     if budget is not None and budget < 2 * len(looked_for) + 1:
         raise CaromError(f"budget: expected {2 * len(looked_for) + 1} replays of all pushes or more, got {budget}")
-    windows = windows_of(scene, recordings, window=window)
+    if isinstance(scene, GuidedScene):
+        windows = led_windows_of(scene, recordings, window=window)
+    else:
+        windows = windows_of(scene, recordings, window=window)
     whole = PushProblem.of(scene, windows, (*looked_for, *held), held_values(fixed or {}), threads=threads)
     problem = replace(whole.giving_up(_unseen(whole)), effort=Effort())
     first = given_values(problem.sought, start)
@@ -127,7 +139,7 @@ def _search(
     here = np.array([float(p.to_unit(p.default)) for p in problem.sought]) if first is None else first
     here = np.clip(here, 0.02, 0.98)
     step = NEAR * count + 1 + len(SHARES)  # replays of a Gauss-Newton step
-    turns = len(REACHES if method == "cma" else FAR_REACHES)
+    turns = TURNS if method == "cma" else FAR_TURNS
     if method == "random":
         allowed = EACH * count if budget is None else budget
         points = np.concatenate([here[None], even_spread(allowed - 1, count, seed)])
@@ -138,9 +150,9 @@ def _search(
     if method == "cma":
         share = max(allowed - step * turns, allowed // 2)
         here, used = _cma(problem, here, share, seed, known=first is not None, told=lambda done, _: told(done, allowed))
-    reaches = (REACHES if method == "cma" else FAR_REACHES)[: max(int((allowed - used) // step), 1)]
-    for turn, reach in enumerate(reaches):
-        here = _stepped(problem, here, reach, seed + turn)
+    valley = Valley.even(count, REACH if method == "cma" else FAR)
+    for turn in range(min(turns, max(int((allowed - used) // step), 1))):
+        here, valley = _stepped(problem, here, valley, seed + turn)
         told(min(int(used + step * (turn + 1)), allowed), allowed)
     told(allowed, allowed)
     return here
@@ -169,22 +181,34 @@ def _cma(
     return np.clip(search.mean, 0.0, 1.0), used
 
 
-def _stepped(problem: PushProblem, here: Array, reach: float, seed: int) -> Array:
-    """A Gauss-Newton step from a point [A], if it helps; weights are those of the point."""
+def _stepped(problem: PushProblem, here: Array, valley: Valley, seed: int) -> tuple[Array, Valley]:
+    """A Gauss-Newton step from a point [A], to the best of all points tried; and where to look next.
+
+    Weights are those of the point. Frictions and mass make up for each other nearly, so points are scattered along the
+    valley: an even neighbourhood would show its walls.
+    """
     weighed = problem.weighed(here)
-    points = tried_along(fit_through(lambda points: _residuals(weighed, points), here, reach, seed), reach)
-    points = np.concatenate([here[None], points])
-    return np.asarray(points[int(np.argmin(_losses(problem, points)))])
+    points = valley.scattered(here, seed)
+    found = _residuals(weighed, points)
+    fit = valley.fit(here, points, found)
+    ahead = valley.along(fit)
+    every, residual = np.concatenate([points, ahead]), np.concatenate([found, _residuals(weighed, ahead)])
+    best = int(np.argmin((residual**2).sum(axis=(1, 2))))
+    return every[best], Valley.of(replace(fit, residual=residual[best]))
 
 
 def _fit(problem: PushProblem, unit: Array, seed: int) -> trust.Fit:
     """What the intervals are made from, of a problem with the weights of this point."""
-    fit = fit_through(lambda points: _residuals(problem, points), unit, AROUND, seed, near=2 * NEAR)
-    # a plane smooths scatter away that the optimum does leave over; some numbers scatter much and most do not, so the
-    # plane's mean scatter says nothing of the sum of all: what pushes left out in turn change is what counts
-    fit = replace(fit, residual=problem.residuals(unit)[0], doubt=np.zeros_like(fit.doubt))
+    valley = Valley.even(len(unit), REACH)
+    for turn in range(2):
+        points = valley.scattered(unit, seed + turn, near=(1 + turn) * NEAR)
+        residual = _residuals(problem, points)
+        # a plane smooths scatter away that the optimum does leave over
+        fit = replace(valley.fit(unit, points, residual), residual=residual[0])
+        valley = Valley.of(fit)
     others = trust.ridges(fit, LEVELS)
-    return replace(fit, others=others, others_loss=(_residuals(problem, others) ** 2).sum(axis=-1).mean(axis=-1))
+    losses = [(found**2).sum(axis=-1).mean(axis=-1) for found in (_residuals(problem, others), residual)]
+    return replace(fit, others=np.concatenate([others, points]), others_loss=np.concatenate(losses))
 
 
 def _tuned(problem: PushProblem, fit: trust.Fit, method: Method, seed: int, seconds: float) -> Tuned:
@@ -225,13 +249,14 @@ def _extra(problem: PushProblem, fit: trust.Fit) -> dict[str, Any]:
     spread = trust.covariance(fit)
     std = np.sqrt(np.diag(spread))
     off = problem.offsets(problem.simulate(fit.unit[None]))[0]
+    led = isinstance(problem.simulator.scene, GuidedScene)
     return {
         "windows": len(problem.windows),
         "recordings": list(problem.windows.names),
         "control_period_s": problem.windows.period,
         "block_off_m": float(np.sqrt(np.nanmean(np.square(off[..., :2]).sum(axis=-1)))),
         "turn_off_rad": float(np.sqrt(np.nanmean(np.square(off[..., 2])))) / problem.lever,
-        "tool_off_m": float(np.sqrt(np.nanmean(np.square(off[..., 3:]).sum(axis=-1)))),
+        "tool_off_m": None if led else float(np.sqrt(np.nanmean(np.square(off[..., 3:]).sum(axis=-1)))),
         "engine_share": problem.effort.engine_seconds,
         "correlations": {
             "names": [p.name for p in problem.sought],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from carom.core.errors import CaromError
 from carom.recordings import Recordings, Trajectory
 from carom.recordings.differentiate import fit_polynomial
-from carom.scenes.pushing import PushScene
+from carom.scenes.pushing import GuidedScene, PushScene
 from carom.state import Array, SceneState
 
 WINDOW = 2.5  #: [s] that is played again at once, at most
@@ -56,7 +56,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class _Take:
+class Take:
     """One recording in the scene's terms, at the beginnings of its K control periods and at its end."""
 
     name: str
@@ -65,7 +65,9 @@ class _Take:
     joints: Array  #: [K + 1, J] as measured then
     resting: NDArray[np.bool_]  #: [K + 1] whether the block is at rest
     block: Array  #: [K + 1, 3] NaN: not seen
-    controls: Array  #: [K, U]
+    controls: Array  #: [K, U]; of a led tool [K, ticks, 3] its places
+    stood: Array  #: [U] or [ticks, 3] what was set before the first of them
+    led: bool = False  #: the tool is led: where it is says nothing
 
     @property
     def last(self) -> int:
@@ -86,18 +88,22 @@ def windows_of(scene: PushScene, recordings: Recordings | Sequence[Recordings], 
     period = _period(scene, [t for _, t in found])
     takes, left_out = [], []
     for _, trajectory in found:
-        why = _unusable(trajectory)
+        why = unusable(trajectory)
         if why is None:
             takes.append(_take(scene, trajectory, period))
         else:
             left_out.append((trajectory.name, why))
     if not takes:
         raise CaromError(f"no recording can be used: {left_out[0][0]}: {left_out[0][1]}")
-    return _cut(scene, takes, period, window, tuple(left_out))
+    return cut_up(scene, takes, period, window, tuple(left_out))
 
 
-def _cut(
-    scene: PushScene, takes: Sequence[_Take], period: float, window: float, left_out: tuple[tuple[str, str], ...]
+def cut_up(
+    scene: PushScene | GuidedScene,
+    takes: Sequence[Take],
+    period: float,
+    window: float,
+    left_out: tuple[tuple[str, str], ...],
 ) -> Windows:
     """Windows over all takes, one after the other; those in which nothing moves are left out."""
     every = max(round(INSTANTS / period), 1)
@@ -125,7 +131,7 @@ def _cut(
         start=start,
         unsure=np.array([takes[n].unsure[b] for n, b, _ in rows]),
         controls=np.array([_lasting(takes[n].controls[b:e], length) for n, b, e in rows]),
-        held=np.array([_before(scene, takes[n], b, before) for n, b, _ in rows]),
+        held=np.array([_before(takes[n], b, before) for n, b, _ in rows]),
         block=np.array([block for block, _ in seen]),
         tip=np.array([tip for _, tip in seen]),
         every=every,
@@ -135,7 +141,7 @@ def _cut(
     )
 
 
-def _stretches(take: _Take, longest: int, every: int) -> list[tuple[int, int]]:
+def _stretches(take: Take, longest: int, every: int) -> list[tuple[int, int]]:
     """Beginnings and ends of a take's windows: a new one begins at a rest in the later half of the one before."""
     found, begin, last = [], 0, take.last
     if longest <= every:  # single transitions
@@ -155,23 +161,24 @@ def _lasting(controls: Array, length: int) -> Array:
     return np.concatenate([controls, np.repeat(controls[-1:], length - len(controls), axis=0)])
 
 
-def _compared(scene: PushScene, take: _Take, begin: int, end: int, length: int, every: int) -> tuple[Array, Array]:
+def _compared(
+    scene: PushScene | GuidedScene, take: Take, begin: int, end: int, length: int, every: int
+) -> tuple[Array, Array]:
     """Block [I, 3] and tip [I, 3] at the instants of a window; NaN after its end."""
     at = begin + np.arange(0, length + 1, every)
     known = np.minimum(at, end)
     block, tip = take.block[known].copy(), scene.tool_position(take.joints[known])
-    block[at > end], tip[at > end] = np.nan, np.nan
+    block[at > end], tip[(at > end) | take.led] = np.nan, np.nan
     return block, tip
 
 
-def _before(scene: PushScene, take: _Take, begin: int, count: int) -> Array:
+def _before(take: Take, begin: int, count: int) -> Array:
     """The `count` set-points [H, U] before a window; before the first one, where the joints stood."""
-    stood = take.states.joint_position[:1, list(scene.servos)]
-    known = np.concatenate([np.repeat(stood, count, axis=0), take.controls[:begin]])
+    known = np.concatenate([np.repeat(take.stood[None], count, axis=0), take.controls[:begin]])
     return np.asarray(known[len(known) - count :])
 
 
-def _moves(scene: PushScene, take: _Take, begin: int, end: int) -> bool:
+def _moves(scene: PushScene | GuidedScene, take: Take, begin: int, end: int) -> bool:
     """Whether tool or block move in a window, and the block is seen where it begins and later."""
     if not np.isfinite(take.block[begin]).all() or not np.isfinite(take.block[begin + 1 : end + 1]).all(axis=1).any():
         return False
@@ -202,7 +209,7 @@ def _tool_is_joints(scene: PushScene, trajectory: Trajectory) -> bool:
     return not measured and scene.own is None and scene.robot == "planar" and bool(trajectory.with_role("tool"))
 
 
-def _unusable(trajectory: Trajectory) -> str | None:
+def unusable(trajectory: Trajectory) -> str | None:
     target = trajectory.targets[0]
     if trajectory.quaternion_world[target] is None:
         return f"the orientation of '{target}' is not measured"
@@ -233,7 +240,7 @@ def _on_grid(trajectory: Trajectory, joints: Sequence[str], period: float) -> bo
     )
 
 
-def _take(scene: PushScene, trajectory: Trajectory, period: float) -> _Take:
+def _take(scene: PushScene, trajectory: Trajectory, period: float) -> Take:
     """The states at a grid of control periods, and the set-points after each."""
     target = trajectory.targets[0]
     time, begin = trajectory.time, float(trajectory.time[0])
@@ -244,20 +251,27 @@ def _take(scene: PushScene, trajectory: Trajectory, period: float) -> _Take:
         joints = np.array(trajectory.position_world[trajectory.with_role("tool")[0]][:, :2])
     else:
         joints = np.column_stack([trajectory.controls[f"{name}_measured"] for name in scene.joint_names])
-    block, going, unsure = _read(time, path, at)
-    place, turning, _ = _read(time, joints, at)
-    resting = _settle(block, going, unsure)
+    block, going, unsure = read_at(time, path, at)
+    place, turning, _ = read_at(time, joints, at)
+    resting = settled(block, going, unsure)
     states = scene.placed(np.nan_to_num(block), place)
     states.velocity[:, 0, :2], states.spin[:, 0, 2] = np.nan_to_num(going[:, :2]), np.nan_to_num(going[:, 2])
     states.joint_velocity[:] = turning
     own = np.column_stack([trajectory.controls[scene.joint_names[j]] for j in scene.servos])
     in_force = np.searchsorted(time, at[:-1] + 0.5 * min(period, trajectory.period), side="right") - 1
-    return _Take(
-        trajectory.name, states, unsure, _seen(time, joints, at), resting, _seen(time, path, at), own[in_force]
+    return Take(
+        name=trajectory.name,
+        states=states,
+        unsure=unsure,
+        joints=seen_at(time, joints, at),
+        resting=resting,
+        block=seen_at(time, path, at),
+        controls=own[in_force],
+        stood=place[0, list(scene.servos)],
     )
 
 
-def _read(time: Array, samples: Array, at: Array) -> tuple[Array, Array, Array]:
+def read_at(time: Array, samples: Array, at: Array) -> tuple[Array, Array, Array]:
     """Values and velocities [K, D] of samples [T, D] at some instants, and the standard errors of both [K, 2 D]."""
     width = samples.shape[1]
     value, velocity = np.full((2, len(at), width), np.nan)
@@ -272,7 +286,7 @@ def _read(time: Array, samples: Array, at: Array) -> tuple[Array, Array, Array]:
     return value, velocity, unsure
 
 
-def _settle(value: Array, velocity: Array, unsure: Array) -> NDArray[np.bool_]:
+def settled(value: Array, velocity: Array, unsure: Array) -> NDArray[np.bool_]:
     """Which instants [K] belong to a rest; there values become their mean over the rest, and velocities none.
 
     All are changed in place, their standard errors too: neighbouring readings share half of their samples.
@@ -293,7 +307,7 @@ def _settle(value: Array, velocity: Array, unsure: Array) -> NDArray[np.bool_]:
     return resting
 
 
-def _seen(time: Array, path: Array, at: Array) -> Array:
+def seen_at(time: Array, path: Array, at: Array) -> Array:
     """Measured poses [K, 3] between the samples next to each instant; NaN where those are lost."""
     good = np.isfinite(path).all(axis=1)
     out = np.column_stack([np.interp(at, time[good], path[good, k]) for k in range(path.shape[1])])

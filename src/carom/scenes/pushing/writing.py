@@ -13,6 +13,7 @@ from carom.scenes.parameters import Write, write_contacts
 from carom.state import Array
 
 if TYPE_CHECKING:
+    from carom.scenes.pushing.guided import GuidedScene
     from carom.scenes.pushing.scene import PushScene
 
 CONTACTS = ("ground_friction", "striker_friction", "torsional_friction", "ground_damping", "striker_damping")
@@ -48,7 +49,7 @@ def write_contact_parameters(name: str, batch: Any, values: Mapping[str, Array])
             Write("solref", (0,), pair).into_batch(batch, TIME_CONSTANT / found[f"{pair}_damping"])
 
 
-def _write_spread(scene: PushScene, batch: Any, spread: Array) -> None:
+def write_spread(scene: PushScene | GuidedScene, batch: Any, spread: Array) -> None:
     """Where the feet are that carry the block: on the way from its middle to its corners."""
     model = batch.model
     feet = [i for i in range(model.ngeom) if model.geom(i).name.startswith(FEET)]
@@ -58,15 +59,16 @@ def _write_spread(scene: PushScene, batch: Any, spread: Array) -> None:
 
 def write_robot(scene: PushScene, batch: Any, values: Mapping[str, Array]) -> None:
     """All but the contacts, each value [N], into a `mujoco.batch.Batch`."""
-    _write_block(scene, batch, values)
+    write_block(scene, batch, values)
     _write_joints(scene, batch, values)
     if SPREAD in values:
-        _write_spread(scene, batch, values[SPREAD])
+        write_spread(scene, batch, values[SPREAD])
     if {"tool_offset_x", "tool_offset_y"} & values.keys():
-        _write_tool(scene, batch, values)
+        write_tool(scene, batch, values)
 
 
-def _write_block(scene: PushScene, batch: Any, values: Mapping[str, Array]) -> None:
+def write_block(scene: PushScene | GuidedScene, batch: Any, values: Mapping[str, Array]) -> None:
+    """The block's mass, inertia and centre of mass."""
     model, ones = batch.model, np.ones(batch.nsim)
     own = model.body(scene.block_body).id
     mass = values.get("mass_scale", ones)
@@ -103,7 +105,7 @@ def _column(values: Array, batch: Any) -> Array:
     return values if batch.model.dof_damping.ndim == 1 else values[..., None]
 
 
-def _write_tool(scene: PushScene, batch: Any, values: Mapping[str, Array]) -> None:
+def write_tool(scene: PushScene | GuidedScene, batch: Any, values: Mapping[str, Array]) -> None:
     """Geoms of the tool moved across it: along x and y of its site, or of its body where it has none."""
     model, none = batch.model, np.zeros(batch.nsim)
     body = model.body(scene.tool_body).id
