@@ -28,16 +28,18 @@ from carom.core.errors import CaromError
 
 
 def _methods() -> list[str]:
+    from carom.identify.pushes.search import METHODS as OF_PUSHES
     from carom.identify.tosses.search import METHODS as OF_BODIES
     from carom.recipes.identifying import METHODS as OF_STRIKES
 
-    return list(dict.fromkeys([*OF_STRIKES, *OF_BODIES]))
+    return list(dict.fromkeys([*OF_STRIKES, *OF_BODIES, *OF_PUSHES]))
 
 
 def _free_parameters() -> list[str]:
     from carom.scenes.parameters import FREE
+    from carom.scenes.pushing.writing import TAKES
 
-    return [*FREE, "table-ii"]
+    return [*dict.fromkeys([*FREE, *TAKES]), "actuator_delay", "table-ii"]
 
 
 def _teachers() -> list[str]:
@@ -91,18 +93,20 @@ def identify(
         str | None,
         typer.Option(
             callback=one_of("method", _methods),
-            help="strikes: gradient (default), cma, grid, mjx; free bodies: cma, least-squares",
+            help="strikes: gradient (default), cma, grid, mjx; free bodies: cma, least-squares; pushes: cma, "
+            "gauss-newton, random",
         ),
     ] = None,
     parameters: Annotated[
         str | None,
         typer.Option(
             callback=some_of("parameter", _free_parameters),
-            help="free bodies: which to look for, comma-separated; table-ii: the paper's eight",
+            help="free bodies, pushes: which to look for, comma-separated; table-ii: the paper's eight",
         ),
     ] = None,
     fixed: Annotated[
-        list[str] | None, typer.Option("--fix", callback=_held, help="free bodies: NAME=VALUE, held; repeatable")
+        list[str] | None,
+        typer.Option("--fix", callback=_held, help="free bodies, pushes: NAME=VALUE, held; repeatable"),
     ] = None,
     fit: Annotated[
         int | None, typer.Option(min=1, help="free bodies: recordings to fit (12); the others test it")
@@ -116,9 +120,7 @@ def identify(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            callback=new_place, help="strikes: write parameters.yaml here; free bodies: folder, also MJCF and report"
-        ),
+        typer.Option(callback=new_place, help="write parameters.yaml and report here; free bodies, pushes: MJCF too"),
     ] = None,
     settle: Annotated[
         float | None,
@@ -131,7 +133,8 @@ def identify(
 ) -> None:
     """Identify contact parameters from recordings, with intervals and a verdict for each.
 
-    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories.
+    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories, pushes
+    from what comes of the recorded set-points, or of the tool's path where there are none.
     """
     strikes = bodies = None
     if model is not None or settle is not None:

@@ -1,4 +1,4 @@
-"""`carom identify`: contact parameters from recordings of strikes, or of bodies that move freely."""
+"""`carom identify`: contact parameters from recordings of strikes, of pushes, or of bodies that move freely."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from carom.identify.strikes.slides import SlideFriction
 from carom.identify.tosses.search import METHODS as FREE_METHODS
 from carom.recipes.checking import findings_of
 from carom.recipes.next_steps import after_identifying_bodies, after_identifying_strikes, commands_of
+from carom.recipes.pushes import after_identifying_pushes, facts_of_pushes, identify_pushes, write_pushes
 from carom.recipes.result import PrintedTable, Result, command
 from carom.recipes.strikes import (
     base_for,
@@ -139,11 +140,12 @@ def identify(
 ) -> IdentifyResult:
     """Identify contact parameters, with intervals and a verdict for each.
 
-    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories. Without a
-    `method`, strikes by gradient through the base models of the package, free bodies by CMA-ES. `strikes` and `bodies`
-    are options of the one and of the other; those of the wrong kind are refused. With `out`, `parameters.yaml` and a
-    report are written there; for free bodies also a calibrated MJCF. A name that ends like a file's (`x.yaml`) is that
-    of the parameters' file, and there is no report then.
+    Strikes of a tool are identified from their impacts, tossed and colliding bodies from whole trajectories, pushes
+    from what comes of their set-points, or of the tool's path. Without a `method`, strikes by gradient through the base
+    models of the package, the others by CMA-ES. `strikes` and `bodies` are options of strikes and of the others; those
+    of the wrong kind are refused. With `out`, `parameters.yaml` and a report are written there; but for strikes also a
+    calibrated MJCF. A name that ends like a file's (`x.yaml`) is that of the parameters' file, and there is no report
+    then.
     """
     with locked(Path(out)) if out is not None and not Path(out).suffix else nullcontext():  # a file is written at once
         found = _identify(read(Path(recordings)), method, strikes, bodies, out, seed, threads, progress)
@@ -175,6 +177,8 @@ def _identify(
         files, steps = _written(found, out, folder, apart=len(found) + len(skipped) > 1)
         groups, findings = tuple(_group(c) for c in found), findings_of(folder.path)
         return IdentifyResult(kind, groups, files, skipped, findings, steps=steps)
+    if kind == "pushes":
+        return _of_pushes(folder, method, strikes, bodies, out, seed, threads, progress)
     if bodies is not None:
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
@@ -187,6 +191,40 @@ def _identify(
     files, steps = _written_strikes(identification, slides, strikes, folder, out)
     group = Group(identification.scene, identification, slide_facts(slides))
     return IdentifyResult(kind, (group,), files, findings=findings_of(folder.path), steps=steps)
+
+
+def _of_pushes(
+    folder: Recordings,
+    method: str | None,
+    strikes: StrikeOptions | None,
+    bodies: FreeOptions | None,
+    out: str | Path | None,
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> IdentifyResult:
+    if strikes is not None:
+        raise CaromError("--model and --settle are for strikes; these are recordings of pushes")
+    options = bodies or FreeOptions()
+    if options.fit is not None or options.refine_starts or options.graph is not None:
+        raise CaromError("--fit, --refine-starts and --graph are for free bodies; these are recordings of pushes")
+    if not workers().here:
+        raise CaromError("--on: pushes are identified in one piece, which a cluster cannot share; leave it out")
+    found = identify_pushes(
+        folder,
+        method=method,
+        parameters=options.parameters,
+        fixed=options.fixed,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    steps = after_identifying_pushes(found, folder.path) if out is not None else ()
+    files = write_pushes(Path(out), found, folder, steps) if out is not None else ()
+    names = found.identification.extra["recordings"]
+    title = ", ".join(names[:2]) + (" ..." if len(names) > 2 else "")
+    group = Group(title, found.identification, facts_of_pushes(found))
+    return IdentifyResult("pushes", (group,), files, findings=findings_of(folder.path), steps=steps)
 
 
 def identify_strikes(

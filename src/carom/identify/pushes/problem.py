@@ -30,13 +30,14 @@ USUAL = (
     "ground_friction",
     "striker_friction",
     "mass_scale",
+    "pressure_spread",
     "joint_friction",
     "tool_offset_x",
     "tool_offset_y",
     DELAY,
 )  #: what is looked for where nobody says
 #: what is looked for where the tool is led, and nobody says more
-USUAL_LED = ("ground_friction", "striker_friction", "pressure_spread", "mass_scale")
+USUAL_LED = ("ground_friction", "striker_friction", "pressure_spread")
 DIMENSIONS = 6  #: of one instant, all in m:
 BLOCK, HAND = slice(0, 3), slice(3, 6)  #: the block's x, y and turn, the tool's x, y, z
 

@@ -27,11 +27,12 @@ from carom.identify.pushes.problem import (
     held_values,
     parameters_of,
 )
-from carom.identify.pushes.windows import WINDOW, windows_of
-from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification
+from carom.identify.pushes.windows import WINDOW, Windows, windows_of
+from carom.identify.result import CONFIDENCE, Errors, Estimate, Identification, Verdict
 from carom.recordings import Recordings
+from carom.scenes.parameters import PARAMETERS
 from carom.scenes.pushing import GuidedScene, PushScene
-from carom.state import Array
+from carom.state import Array, Motion
 
 Method = Literal["cma", "gauss-newton", "random", "mjx"]
 METHODS: tuple[Method, ...] = ("cma", "gauss-newton", "random")
@@ -102,6 +103,16 @@ def tune(
     problem = problem.weighed(unit)
     fit = _fit(problem, unit, seed)
     return _tuned(problem, fit, method, seed, perf_counter() - began)
+
+
+def replayed(
+    scene: PushScene | GuidedScene, recordings: Recordings | Sequence[Recordings], values: Mapping[str, float]
+) -> tuple[Windows, Motion]:
+    """The windows of recordings, and what comes of them with these values."""
+    windows = led_windows_of(scene, recordings) if isinstance(scene, GuidedScene) else windows_of(scene, recordings)
+    held = held_at(scene, values)
+    problem = PushProblem.of(scene, windows, held, held_values(values))
+    return windows, problem.simulate(np.zeros((1, 0)))
 
 
 def _unseen(problem: PushProblem) -> dict[str, float]:
@@ -213,7 +224,7 @@ def _fit(problem: PushProblem, unit: Array, seed: int) -> trust.Fit:
 
 def _tuned(problem: PushProblem, fit: trust.Fit, method: Method, seed: int, seconds: float) -> Tuned:
     windows, ends = problem.windows, trust.intervals(fit)
-    estimates = trust.estimates(problem, fit, ends)
+    estimates = (*trust.estimates(problem, fit, ends), *_unfelt(problem))
     training = _errors(problem, np.repeat(fit.unit[None], len(windows.names), axis=0))
     notes = [f"{name} was left out: {why}" for name, why in windows.left_out]
     found = Identification(
@@ -233,6 +244,19 @@ def _tuned(problem: PushProblem, fit: trust.Fit, method: Method, seed: int, seco
         derived=tuple(_mass(problem, e) for e in estimates if e.name == "mass_scale"),
     )
     return Tuned(found, _draws(problem, fit, ends, seed))
+
+
+def _unfelt(problem: PushProblem) -> tuple[Estimate, ...]:
+    """The mass, if the tool is led and nobody asked for it: no force of the block's is felt, so it cannot show."""
+    if not isinstance(problem.simulator.scene, GuidedScene) or "mass_scale" in (p.name for p in problem.parameters):
+        return ()
+    p = PARAMETERS["mass_scale"]
+    reason = (
+        "a block's motion beside a tool whose path is given is the same whatever its mass; record the set-points of a "
+        "soft servo (ctrl.*)"
+    )
+    verdict: Verdict = "not identifiable from these recordings"
+    return (Estimate(p.name, p.default, p.unit, p.low, p.high, (p.low, p.high), verdict, reason),)
 
 
 def _mass(problem: PushProblem, scale: Estimate) -> Estimate:
