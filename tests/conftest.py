@@ -45,6 +45,7 @@ SLOW = (
     "recipes/test_recipe_identifying.py",
     "recipes/test_recipe_pages.py",
     "recipes/test_recipe_identified_pushes.py",
+    "recipes/test_recipe_pushes.py",
     "recipes/test_recipe_tosses.py",
     "recipes/test_result_page.py::test_a_model_its_predictions_and_its_motions_have_pages",
     "report/test_report_in_chromium.py",
