@@ -49,10 +49,14 @@ class TrainPushesResult(Result):
             "trials": len(self.trials.success),
             "outside": int(self.trials.outside.sum()),
             "median_distance_m": float(np.median(self.trials.away)),
-            "median_turn_rad": float(np.median(self.trials.turned)),
+            **({"median_turn_rad": float(np.median(self.trials.turned))} if self._turns else {}),
         }
         facts = {"environment": self.policy.environment, "algorithm": self.policy.algorithm}
         return {"policy": str(self.out), **facts, **self.policy.made_by, "in_own_simulator": own}
+
+    @property
+    def _turns(self) -> bool:
+        return bool(self.policy.made_by["pushing"]["turns"])
 
     def tables(self) -> Sequence[PrintedTable]:
         hidden = ("settings", "learner")  # long

@@ -43,16 +43,16 @@ def frame(batch: PushingBatch, trail: Array, row: int = 0) -> Pixels:
     canvas.polygon(ring, CORRIDOR, BORDER)
     goal, turn = batch.goals.position[row], float(yaw(batch.goals.quaternion[[row]])[0])
     pose, heading = state.position[row, 0], float(yaw(state.quaternion[[row], 0])[0])
+    if len(trail) > 1:
+        canvas.draw.line(canvas.at(trail), fill=GHOST, width=2 * FINE)
+    for part in task.scene.corners:
+        canvas.polygon(pose[:2] + rotate(part, heading), BLOCK, EDGE)
     if task.turns:
         for part in task.scene.corners:
             canvas.polygon(goal[:2] + rotate(part, turn), None, GOAL)
     else:
         canvas.circle(goal[:2], NEAR["cube"], None, GOAL)
     canvas.circle(goal[:2], 0.003, GOAL)
-    if len(trail) > 1:
-        canvas.draw.line(canvas.at(trail), fill=GHOST, width=2 * FINE)
-    for part in task.scene.corners:
-        canvas.polygon(pose[:2] + rotate(part, heading), BLOCK, EDGE)
     canvas.circle(task.scene.tool_position(state.joint_position[[row]])[0, :2], ROUND, STRIKER)
     _text(canvas, batch, row)
     return np.asarray(image.resize((WIDTH, height // FINE), Image.Resampling.LANCZOS), dtype=np.uint8)
