@@ -116,3 +116,11 @@ def test_labels_are_escaped() -> None:
     text = str(svg(Panel(nasty, nasty, (), nasty)))
     assert "<script>" not in text
     ElementTree.fromstring(text)
+
+
+def test_a_single_value_has_round_numbers_around_it():
+    x, y = fitted(Panel("round", "gap", (Points([2.0], [0.5], "#000000"),)), 300, 200)
+    for axis in (x, y):
+        words = [text for _, text in axis.ticks(5)]
+        assert len(words) == len(set(words)) >= 3
+        assert not any("e" in text for text in words)

@@ -85,6 +85,7 @@ def _page(path: Path) -> str:
         Figure("Loss", draw.training_curves({"m": [(i, 10.0**-i, 2 * 10.0**-i) for i in range(6)]}), "Caption."),
         Figure("Matrix", correlation_map([f"a_parameter_{i}" for i in range(9)], np.eye(9).tolist()), "Caption."),
         Figure("Motion", strike_animation(square, way[0], way[-1], np.arange(30) / 30, way, way), "Caption. " * 9),
+        Figure("Long rows", draw.error_bars(["strike the left edge, " * 6, "b"], [0.4, 1.0], [0, 0], "g"), "Words."),
         Next((Step("Do this. " * 9, f"carom plan {'a_folder/' * 12}model --target 0.1234 -0.2345 0.345"),)),
     ]
     return write_report(path, sections, title="A title that is rather long for a phone", subtitle="sub").read_text(

@@ -45,7 +45,9 @@ def table_section(table: PrintedTable) -> Table:
     rows = tuple(tuple(_cell(v) for v in row) for row in table.rows)
     columns = tuple(name or "no." for name in table.columns)
     note = " ".join(f"{n[:1].upper()}{n[1:].rstrip('.')}." for n in table.notes)
-    return Table(f"{table.title[:1].upper()}{table.title[1:]}", columns, rows, f"{note} {MEANT}".strip())
+    first = table.title.split(" ", 1)[0]
+    title = table.title if not first.isalpha() else f"{first.capitalize()}{table.title[len(first) :]}"
+    return Table(title, columns, rows, f"{note} {MEANT}".strip())  # a file's name stays as it is
 
 
 def _cell(value: object) -> Cell:

@@ -101,7 +101,8 @@ def _range(values: Array, panel: Panel, axis: int) -> tuple[float, float]:
     if log:
         air = max(high / low, 1.5) ** AIR
         return low / air, high * air
-    air = AIR * max(high - low, 1e-9 + 1e-3 * abs(high))
+    alone = 0.5 * abs(high) or 1.0  # around a single value: round numbers, not the same one with many digits
+    air = alone if high == low else AIR * max(high - low, 1e-9 + 1e-3 * abs(high))
     from_zero = axis == 1 and low == 0.0 and any(isinstance(m, Bars) for m in panel.marks)
     return (0.0 if from_zero else low - air), high + air
 
