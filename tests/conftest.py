@@ -49,6 +49,7 @@ SLOW = (
     "recipes/test_recipe_tosses.py",
     "recipes/test_result_page.py::test_a_model_its_predictions_and_its_motions_have_pages",
     "report/test_report_in_chromium.py",
+    "recordings/formats/test_reader_bags.py::test_bags_cut_and_spoilt_at_random",
     "recordings/test_recordings_shared.py",
     "scale/test_scale_groups.py",
     "scale/test_scale_run.py",

@@ -320,6 +320,6 @@ def test_bags_cut_and_spoilt_at_random(tmp_path: Path, kind: str) -> None:
         write_ros2(tmp_path / "bag", sent, storage="mcap" if "mcap" in kind else "db3", packed=packed)
         shutil.copy(next(f for f in (tmp_path / "bag").iterdir() if f.suffix != ".yaml"), file)
         reader = rosbag2 if "db3" in kind else mcap
-    refused, accepted = spoilt(file, lambda: reader.read(file, OPTIONS), count=100)
+    refused, accepted = spoilt(file, lambda: reader.read(file, OPTIONS), count=200, damaged=40)
     assert refused
     assert accepted

@@ -96,6 +96,17 @@ def test_vicon_tracker(tmp_path, rotation):
     is_the_body(body, turn, place=2e-6, angle=3e-5)
 
 
+def test_vicon_without_the_name_of_its_section(tmp_path):
+    """As people cut them: names, labels and rows are there, the first lines are not."""
+    file = files.tracker(tmp_path / "tracker.csv", rotation="quaternion")
+    file.write_text("\n".join(file.read_text().splitlines()[2:]) + "\n")
+    (body,) = take_of(file, ReadOptions(rate=RATE)).tracks
+    is_the_body(body, place=2e-6, angle=3e-5)
+    file.write_text("\n".join(file.read_text().splitlines()[1:]) + "\n")
+    (body,) = take_of(file, ReadOptions(rate=RATE)).tracks
+    assert body.name == "body 1"
+
+
 def test_vicon_nexus_below_devices(tmp_path):
     take = take_of(files.nexus(tmp_path / "nexus.csv"))
     are_the_points(take, 1e-5)

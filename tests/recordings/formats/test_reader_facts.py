@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from spoilt_files import spoilt
 
+from carom import recipes
+from carom.core.errors import RecordingError
 from carom.recordings.formats.found import read_take
 from carom.recordings.formats.take import NoPosesError, ReadOptions, Take
 
@@ -118,6 +120,29 @@ def test_a_ball_seen_by_qualisys_bounces_when_it_did(foreign):
             if np.isfinite(height).all():
                 jumps.append(float(np.ptp(np.diff(height))) * 300)
         assert max(jumps) > 2.0, (instant, jumps)
+
+
+def test_three_throws_become_three_recordings(foreign, tmp_path):
+    """A whole import: the ball in one piece, the vertical from its fall, each bounce in a toss of its own."""
+    file = foreign / "qualisys" / "qtm2024_jugglebot_3_throws_tracking_lost_on_each.tsv"
+    result = recipes.import_files([file], tmp_path / "out", names=["ball:target=marker *"], cutting=True)
+    assert result.about["files"][0]["up"].startswith("z: ")
+    recordings = result.recordings.trajectories
+    assert len(recordings) == 3
+    for recording, bounce in zip(recordings, (1.757, 6.813, 10.543), strict=True):
+        assert recording.time[0] < bounce < recording.time[-1]
+
+
+@pytest.mark.parametrize(("name", "axis"), [("v1.22_diabolo_z_hop_1", "z"), ("v1.23_basketball_Ball_6", "y")])
+def test_the_vertical_of_motives_files_is_found_from_falls(foreign, tmp_path, name, axis):
+    result = recipes.import_files([foreign / "motive" / f"{name}.csv"], tmp_path / "out")
+    assert result.about["files"][0]["up"].startswith(f"{axis}: ")
+    assert "falls freely" in result.about["files"][0]["up"]
+
+
+def test_a_vertical_that_a_real_file_does_not_show_is_asked_for(foreign, tmp_path):
+    with pytest.raises(RecordingError, match="--up z or --up y"):
+        recipes.import_files([foreign / "motive" / "v1.23_aolab_take_5974.csv"], tmp_path / "out")
 
 
 def test_rosbag2(foreign, tmp_path):

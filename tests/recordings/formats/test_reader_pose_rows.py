@@ -173,6 +173,6 @@ def test_trajectories_cut_and_spoilt_at_random(tmp_path: Path, name: str) -> Non
         reader.recognise(file, file.read_bytes())
         return reader.read(file, OPTIONS)
 
-    refused, accepted = spoilt(file, attempt, count=100)
+    refused, accepted = spoilt(file, attempt, count=200, damaged=60)
     assert refused
     assert accepted

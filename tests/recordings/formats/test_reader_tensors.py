@@ -206,7 +206,7 @@ def test_the_robosuite_demonstration(shared_data: Path) -> None:
 def test_files_cut_and_spoilt_at_random(tmp_path: Path) -> None:
     folder = data_set(tmp_path / "set", "v3.0")
     rows = folder / "data" / "chunk-000" / "file-000.parquet"
-    refused, accepted = spoilt(rows, lambda: lerobot.read(folder, OPTIONS), count=100)
+    refused, accepted = spoilt(rows, lambda: lerobot.read(folder, OPTIONS), count=200, damaged=60)
     assert refused
     refused, _ = spoilt(folder / "meta" / "info.json", lambda: lerobot.read(folder, OPTIONS), count=50)
     assert refused
@@ -215,6 +215,6 @@ def test_files_cut_and_spoilt_at_random(tmp_path: Path) -> None:
     def attempt() -> tuple[Take, ...]:
         return hdf5.read(file, ReadOptions(sources=CUBE))
 
-    refused, accepted = spoilt(file, attempt, count=100)
+    refused, accepted = spoilt(file, attempt, count=200, damaged=60)
     assert refused
     assert accepted

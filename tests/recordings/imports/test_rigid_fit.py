@@ -74,12 +74,24 @@ def test_one_marker_is_a_point_and_two_have_no_orientation():
     assert any("without orientation" in words for words in said)
 
 
-def test_markers_that_are_never_seen_together_are_refused():
+def test_markers_of_which_never_three_are_seen_are_refused():
     points = MARKERS.copy()
     points[::2, :2] = np.nan
     points[1::2, 2:] = np.nan
     with pytest.raises(RecordingError, match="never are three of its 4 markers seen at once"):
         body_of("take", replace(take_of(points)), "box", NAMES)
+
+
+def test_pieces_of_one_points_trajectory_are_joined():
+    points = np.full(MARKERS.shape, np.nan)
+    for piece, rows in enumerate((slice(0, 10), slice(12, 20), slice(20, 40))):
+        points[rows, piece] = POSITION[rows]
+    track, said = body_of("take", take_of(points), "ball", NAMES)
+    assert track.quaternion is None
+    assert np.isnan(track.position[10:12]).all()
+    seen = np.r_[0:10, 12:40]
+    np.testing.assert_array_equal(track.position[seen], POSITION[seen])
+    assert any("3 trajectories" in words for words in said)
 
 
 def test_a_body_that_moves_little_while_much_is_seen_is_not_mirrored():

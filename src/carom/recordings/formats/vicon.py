@@ -42,7 +42,8 @@ class Section:
 
     kind: str
     rate: float  #: [Hz], NaN where the line says none
-    names: int  #: row with the names of bodies
+    names: int  #: row with the names of bodies; that of the labels if there is none
+    labels: int  #: row with the labels of columns
     first: int  #: first row of numbers
     past: int
 
@@ -149,7 +150,8 @@ def _sections(rows: Rows) -> list[Section]:
         first = top + 1
         while first < past and not _is_row(rows.cells[first]):
             first += 1
-        found.append(Section(kind, rate, max(top - 1, begin), first, past))
+        names = max(top - 1, begin if begin != top else 0)
+        found.append(Section(kind, rate, names, top, first, past))
     if not found:
         kind = rows.cells[0][0] if rows.cells else ""
         if kind.lower() in ("objects", *SECTIONS):
@@ -179,17 +181,17 @@ def _is_row(cells: Sequence[str]) -> bool:
 
 
 def _width(rows: Rows, section: Section) -> int:
-    return len(rows.cells[section.names + 1])
+    return len(rows.cells[section.labels])
 
 
 def _labels(rows: Rows, section: Section) -> list[str]:
-    return [label.upper() for label in rows.cells[section.names + 1]]
+    return [label.upper() for label in rows.cells[section.labels]]
 
 
 def _units(rows: Rows, section: Section, options: ReadOptions) -> dict[int, float]:
     """Factor to metres or radians for each column, from the row of units; millimetres and radians where none is."""
     labels = _labels(rows, section)
-    stated = rows.cells[section.names + 2] if section.first > section.names + 2 else []
+    stated = rows.cells[section.labels + 1] if section.first > section.labels + 1 else []
     found = {}
     for column, label in enumerate(labels):
         unit = stated[column].lower() if column < len(stated) else ""
@@ -207,7 +209,7 @@ def _all_units(rows: Rows, sections: Sequence[Section]) -> set[float]:
 def _groups(rows: Rows, section: Section) -> list[Group]:
     """Columns by body: a name stands above the first of its columns, often above some later ones too."""
     labels = _labels(rows, section)
-    above = rows.cells[section.names]
+    above = rows.cells[section.names] if section.names < section.labels else []
     groups: list[Group] = []
     for column in range(2, len(labels)):
         written = above[column] if column < len(above) else ""
@@ -254,7 +256,7 @@ def _bodies(
         raise rows.fault(
             f"no columns TX, TY, TZ under '{short(rows.cells[section.names][-1])}'; expected an object's position",
             code="missing-column",
-            row=section.names + 1,
+            row=section.labels,
         )
     return tracks, told
 

@@ -25,7 +25,7 @@ from carom.scenes.shapes import Body
 COMMANDS = re.compile(r"(^|[._/])(action|command|cmd|ctrl|control|setpoint|desired|reference)", flags=re.IGNORECASE)
 MOST_COMMANDS = 100
 #: axes that point up by a maker's rule, where neither the file nor the motion tells
-CONVENTIONS = {"ROS": "z", "MCAP": "z", "Vicon": "z", "EuRoC": "z", "KITTI": "-y"}
+CONVENTIONS = {"ROS": "z", "MCAP": "z", "Vicon": "z", "EuRoC": "z", "KITTI": "-y", "LeRobot": "z"}
 LATE_CLOCK = 1e5  #: [s]; stamps beyond it count from 1970 or so, and are made to begin at 0
 
 
@@ -141,6 +141,8 @@ def _upward(path: Path, take: Take, chosen: Sequence[Chosen], options: ImportOpt
     for maker, axis in CONVENTIONS.items():
         if take.format.startswith(maker):
             return Upward(axis, f"{maker}'s rule, as nothing falls freely (say --up where it is not so)")
+    if any("MuJoCo" in words for words in take.said):
+        return Upward("z", "MuJoCo's rule (say --up where it is not so)")
     if (found := levelled(asked)) is not None:
         return found
     words = ""

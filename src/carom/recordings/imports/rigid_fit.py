@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from carom.core.errors import RecordingError, short
 from carom.core.rotations import from_scipy
-from carom.recordings.formats.clean import track
+from carom.recordings.formats.clean import FARTHEST, track
 from carom.recordings.formats.take import Markers, Take, Track
 from carom.state import Array
 
 ROUNDS = 6  #: of fitting poses and the markers' places on the body in turn
 SWAPPED = 0.006  #: [m] off its place: a marker is another one, or a reflection
+TOGETHER = 0.01  #: of the samples, in which pieces of one point's trajectory may overlap
 STRAYS = 0.4  #: of its samples, that a marker may be off its place
 LOOSE = 0.02  #: [m] by which markers may wander (root mean square) before they are no rigid body
 THIN = 0.004  #: [m] across, below which markers stand in a line and show no turn about it
@@ -23,16 +24,34 @@ def body_of(path: str, take: Take, name: str, wanted: tuple[str, ...]) -> tuple[
     cloud = _together(path, take, wanted)
     if len(wanted) == 1:
         return track(name, cloud.time, cloud.position[:, 0], None)
+    seen = np.isfinite(cloud.position).all(axis=-1).sum(axis=1)
+    if (seen > 1).sum() <= TOGETHER * max(int((seen > 0).sum()), 1):
+        return _one_point(name, cloud)
     if len(wanted) == 2:
         made, said = track(name, cloud.time, cloud.position.mean(axis=1), None)
         return made, (*said, f"{name}: the middle of two markers, without orientation")
     return _fitted(path, name, cloud)
 
 
+def _one_point(name: str, cloud: Markers) -> tuple[Track, tuple[str, ...]]:
+    """A point whose trajectory is in pieces: each time it was lost, it got a new name."""
+    seen = np.isfinite(cloud.position).all(axis=-1)
+    first = np.argmax(seen, axis=1)
+    place = cloud.position[np.arange(len(cloud.time)), first]
+    made, said = track(name, cloud.time, place, None)
+    pieces = int(seen.any(axis=0).sum())
+    return made, (
+        *said,
+        f"{name}: {pieces} trajectories that are never seen together are taken for pieces of one point's",
+    )
+
+
 def _together(path: str, take: Take, wanted: tuple[str, ...]) -> Markers:
     for cloud in take.markers:
         if all(name in cloud.names for name in wanted):
-            return Markers(wanted, cloud.time, cloud.position[:, [cloud.names.index(name) for name in wanted]])
+            position = cloud.position[:, [cloud.names.index(name) for name in wanted]]
+            far = np.abs(np.nan_to_num(position)).max(axis=-1, initial=0.0) > FARTHEST
+            return Markers(wanted, cloud.time, np.where(far[..., None], np.nan, position))
     raise RecordingError(f"{path}: markers {short(', '.join(wanted))} are on different clocks; expected one body's")
 
 
