@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from carom.loop import loop, read_config
 from carom.scenes import load_scene
 from carom.train import load_policy
 
@@ -36,3 +37,15 @@ def test_scene_of_ones_own():
     assert scene.striker.flat
     assert abs(scene.striker.width - 0.04) < 1e-12
     assert {p.name for p in scene.unknown} == {"face_tilt", "com_x", "com_y"}
+
+
+def test_the_loop_of_the_examples(tmp_path):
+    """Its file is as it should be, and runs; with fewer transitions than a policy needs."""
+    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
+    config = read_config(EXAMPLES / "planar_loop.yaml")
+    assert (config.rounds, config.task, config.scene) == (3, "pushes", "planar-cube")
+    small = {"rounds": 1, "recordings": 4, "held_out": 3, "trials": 2, "method": "random"}
+    training = {**config.settings()["training"], "steps": 64}
+    result = loop(config.model_validate({**config.settings(), **small, "training": training}), tmp_path / "out")
+    assert result.rows[0]["recorded"] == 4
+    assert result.report.is_file()

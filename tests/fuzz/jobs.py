@@ -16,6 +16,7 @@ from carom.core.errors import CaromError
 from carom.core.locks import LOCK
 
 TIMED = ("timing", "facts", "header_sha256")  #: keys of headers with seconds in them, and the checksum over those
+UNLIKE = ("times.jsonl", "report.html")  #: of a loop: seconds, and a page that names its own folder
 
 
 def distil(out: Path) -> None:
@@ -46,13 +47,39 @@ def train(out: Path) -> None:
     trained(ToyVecEnv, out, Training(algo="sac", steps=240, preset=preset, seed=3))
 
 
-JOBS: Mapping[str, Callable[[Path], None]] = {"distil": distil, "scale": scale, "train": train}
+def loop_on_pushes(out: Path) -> None:
+    from small_loops import pushes
+
+    from carom.loop import loop
+
+    loop(pushes(rounds=2), out)
+
+
+def loop_on_strikes(out: Path) -> None:
+    from small_loops import quick_strikes, strikes
+
+    from carom.loop import loop
+
+    with quick_strikes():
+        loop(strikes(rounds=2), out)
+
+
+JOBS: Mapping[str, Callable[[Path], None]] = {
+    "distil": distil,
+    "scale": scale,
+    "train": train,
+    "loop-pushes": loop_on_pushes,
+    "loop-strikes": loop_on_strikes,
+}
 
 
 def content(out: Path) -> dict[str, str]:
     """SHA-256 of all files of a result, times in headers left out."""
     found = {}
-    for path in sorted(p for p in out.rglob("*") if p.is_file() and "tensorboard" not in p.parts and p.name != LOCK):
+    left_out = (LOCK, *UNLIKE)
+    for path in sorted(p for p in out.rglob("*") if p.is_file() and "tensorboard" not in p.parts):
+        if path.name in left_out:
+            continue
         data = path.read_bytes()
         if path.suffix == ".json":
             data = json.dumps(_without_times(json.loads(data)), sort_keys=True).encode()

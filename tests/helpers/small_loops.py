@@ -7,6 +7,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from unittest import mock
 
+import yaml
+
+from carom.loop import LoopConfig
+
 STRIKES = """format: carom-loop/1
 task: strikes
 scene: square
@@ -18,6 +22,31 @@ method: {method}
 trials: 2
 seed: 1
 """
+
+PUSHES = """format: carom-loop/1
+task: pushes
+scene: planar-cube
+reality: laminate
+rounds: {rounds}
+recordings: 4
+held_out: 3
+method: {method}
+trials: 3
+draws: 2
+training: {{steps: 64, later_steps: 64}}
+tuning: {{budget: 16, parameters: [ground_friction, mass_scale, actuator_delay]}}
+seed: 1
+"""
+
+
+def strikes(rounds: int = 1, method: str = "infogap") -> LoopConfig:
+    """A small loop on strikes."""
+    return LoopConfig.model_validate(yaml.safe_load(STRIKES.format(rounds=rounds, method=method)))
+
+
+def pushes(rounds: int = 1, method: str = "random") -> LoopConfig:
+    """A small loop on pushes. At random: a policy of one update moves no block."""
+    return LoopConfig.model_validate(yaml.safe_load(PUSHES.format(rounds=rounds, method=method)) | {"residual": True})
 
 
 @contextmanager
