@@ -56,8 +56,8 @@ def _notes(o: Options) -> Sequence[str]:
         "Ray clusters of nodes of one core each, all on this machine, which has other work to do. per-piece-ms: wall "
         f"time over {EMPTY} pieces that do nothing, all workers started. efficiency: share of the workers' time "
         f"that is spent inside of pieces which wait for as long as stated. Both are the best of {TIMES}.",
-        f"losses: {o.draws} clusters of four nodes, on each of which {KILLED_WORKERS} workers were killed (SIGKILL) while "
-        f"they made a piece and {KILLED_NODES} node was unplugged and replaced, at random moments: together "
+        f"losses: {o.draws} clusters of four nodes, on each of which {KILLED_WORKERS} workers were killed "
+        f"(SIGKILL) in the middle of a piece and {KILLED_NODES} node was unplugged, at random moments: together "
         f"{o.draws * KILLED_WORKERS} workers and {o.draws * KILLED_NODES} nodes. The same data sets (distil by both "
         "teachers, scale) were made again until all losses had happened. same-bytes: share of the data sets that equal "
         "those made without a cluster, file by file (SHA-256).",
@@ -150,14 +150,15 @@ def _losses(seed: int) -> Rows:
             assert isinstance(made_by, RayWorkers)
             killer = _Killer(cluster, rng)
             with killer:
-                while killer.left or not sets:
+                while (killer.left and killer.hand.is_alive()) or not sets:
                     alike += _data_sets(place / f"there-{sets}", seed) == expected
                     sets += 1
+                    cluster.complete()
             again = made_by.cost.again
     setting = "losses"
     values = {
-        "workers-killed": float(KILLED_WORKERS),
-        "nodes-killed": float(KILLED_NODES),
+        "workers-killed": float(KILLED_WORKERS - killer.left.count(False)),
+        "nodes-killed": float(KILLED_NODES - killer.left.count(True)),
         "data-sets": float(sets),
         "pieces-made-again": float(again),
         "same-bytes": alike / sets,

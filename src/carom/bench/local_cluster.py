@@ -29,25 +29,25 @@ class LocalCluster:
             raise CaromError("a cluster needs Ray: pip install 'carom[ray]'") from error
         head = {"num_cpus": 1, "object_store_memory": MEMORY, "include_dashboard": False}
         self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
-        for _ in range(nodes - 1):
-            self.add_node()
+        self._nodes = nodes
+        self.complete()
 
     @property
     def address(self) -> str:
         """HOST:PORT."""
         return str(self._cluster.address)
 
-    def add_node(self) -> None:
-        """One more node."""
-        self._cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+    def complete(self) -> None:
+        """Put new nodes in the place of those that are lost; Ray wants the main thread for it."""
+        for _ in range(self._nodes - len(self._cluster.list_all_nodes())):
+            self._cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
 
     def lose_node(self, rng: np.random.Generator) -> bool:
-        """Take a node away as if its plug were pulled, and put a new one in its place."""
+        """Take a node away as if its plug were pulled."""
         others = [node for node in self._cluster.list_all_nodes() if node is not self._cluster.head_node]
         if not others:
             return False
         self._cluster.remove_node(others[int(rng.integers(len(others)))], allow_graceful=False)
-        self.add_node()
         return True
 
     def lose_worker(self, rng: np.random.Generator) -> bool:
