@@ -104,6 +104,25 @@ def test_shapes_come_from_a_file_and_stay_when_files_are_imported_again(tmp_path
     assert body.shape.size == pytest.approx((0.1, 0.1, 0.05))
 
 
+def test_a_tracked_frame_is_stated_and_stays(tmp_path):
+    """What a user adds to the header of an import counts when he reads it, and when he imports again, and again."""
+    time, place, turn = tossed()
+    file = table(tmp_path / "toss.csv", time, cube=(place, turn), lamp=(place + 1, turn))
+    recipes.import_files([file], tmp_path / "out")
+    header = tmp_path / "out" / "recordings.yaml"
+    own = yaml.safe_load(header.read_text())
+    own["bodies"]["cube"] |= {"shape": "box", "size": [0.1, 0.1, 0.1], "tracked": {"position": [0, 0, 0.05]}}
+    own["bodies"]["lamp"] |= {"shape": "sphere", "radius": 0.1}
+    header.write_text(yaml.safe_dump(own))
+    top = place - Rotation.from_quat(turn, scalar_first=True).apply([0, 0, 0.05])
+    for names in ((), ["cube=target"], ["cube=target"]):
+        recipes.import_files([file], tmp_path / "out", names=names)
+        (recording,) = read(tmp_path / "out").trajectories
+        np.testing.assert_allclose(recording.position_world["cube"], top, atol=1e-7)
+        assert recording.bodies["cube"].shape is not None
+    assert "lamp" not in recording.bodies
+
+
 def test_the_command_imports_and_checks(tmp_path, monkeypatch, capsys):
     time, place, turn = tossed()
     table(tmp_path / "toss.csv", time, cube=(place, turn))

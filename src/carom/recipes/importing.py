@@ -19,10 +19,18 @@ from carom.recipes.result import PrintedTable, Result, command
 from carom.recordings.formats.header import HEADER_NAME, HeaderModel
 from carom.recordings.formats.take import Take
 from carom.recordings.formats.writer import write
-from carom.recordings.imports.bodies import ground_of, plain_bodies, read_bodies, with_bodies
+from carom.recordings.imports.bodies import (
+    ground_of,
+    plain_bodies,
+    read_bodies,
+    tracked_of,
+    with_bodies,
+    without_others,
+)
 from carom.recordings.imports.cutting import Event, between, cut
 from carom.recordings.imports.joining import Imported, ImportOptions, Part, parts_of, recordings_of, takes_of
 from carom.recordings.imports.mapping import parse_map
+from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.scenes.shapes import ROLES
 
@@ -112,7 +120,7 @@ def import_files(
     options = replace(options or ImportOptions(), wanted=tuple(parse_map(text) for text in names))
     if not files:
         raise CaromError("no file; give one or more recordings of other makers' systems")
-    stated = _stated(folder, Path(bodies) if bodies is not None else None)
+    stated = _stated(folder, None if bodies is None else Path(bodies))
     takes: list[tuple[Take, ...]] = []
     for number, file in enumerate(files):
         progress("read", number, len(files))
@@ -123,11 +131,15 @@ def import_files(
     read = [parts_of(Path(file), options, each, alone=alone) for file, each in zip(files, takes, strict=True)]
     joined = recordings_of(read, options)
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
+    tracked: dict[str, Tracked] = {}
     if stated is not None:
         header, place = stated
+        known = {name for each in joined for name in each.trajectory.bodies}
+        header = header if bodies is not None else without_others(header, known)
+        tracked = tracked_of(header, place, known)
         said = {name: role for name, role in roles.items() if role}
         joined = tuple(
-            replace(each, trajectory=with_bodies(each.trajectory, header, place, stated=said)) for each in joined
+            replace(each, trajectory=with_bodies(each.trajectory, header, place, roles=said)) for each in joined
         )
     pieces, words = _cut(joined, cutting)
     about = _about([part for parts in read for part in parts], joined, words)
@@ -141,7 +153,7 @@ def import_files(
         imported=about,
     )
     with locked(folder), replacing(folder, OWN) as fresh:
-        write(fresh, recordings)
+        write(fresh, recordings, tracked=tracked)
     return ImportResult(folder, recordings)
 
 

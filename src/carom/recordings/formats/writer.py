@@ -14,6 +14,7 @@ from carom.core.yaml_files import yaml_text
 from carom.recordings.formats.folder import ANGULAR_VELOCITY, POSITION, QUATERNION, VELOCITY
 from carom.recordings.formats.header import FORMAT, HEADER_NAME
 from carom.recordings.formats.tables import SUFFIXES, write_table
+from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.scenes.shapes import Body
 from carom.state import Array
@@ -21,8 +22,17 @@ from carom.state import Array
 FileFormat = Literal["csv", "npz", "parquet"]
 
 
-def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat = "csv") -> None:
-    """Write a folder that `read` gives back as it was; data files first, the header last, each one whole."""
+def write(
+    path: str | Path,
+    recordings: Recordings,
+    *,
+    file_format: FileFormat = "csv",
+    tracked: Mapping[str, Tracked] | None = None,
+) -> None:
+    """Write a folder that `read` gives back as it was; data files first, the header last, each one whole.
+
+    `tracked`: bodies whose poses are those of a tracked frame, and where that is; `read` moves them.
+    """
     if file_format not in SUFFIXES.values():
         raise RecordingError(unknown_name("file format", file_format, SUFFIXES.values()))
     names = [f"{Path(trajectory.name).stem}.{file_format}" for trajectory in recordings.trajectories]
@@ -42,6 +52,8 @@ def write(path: str | Path, recordings: Recordings, *, file_format: FileFormat =
     header: dict[str, Any] = {"format": FORMAT, "units": {"length": "m", "angle": "rad", "time": "s"}, "frame": "z-up"}
     if recordings.gravity is not None:
         header["gravity"] = float(recordings.gravity)
+    for name, frame in (tracked or {}).items():
+        shared[name]["tracked"] = {"position": list(frame.position), "quaternion": list(frame.quaternion)}
     header["bodies"] = shared
     if recordings.ground is not None:
         header["ground"] = {

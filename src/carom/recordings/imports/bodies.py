@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 from pydantic import ValidationError
 
 from carom.core.errors import RecordingError, unknown_name
@@ -54,42 +53,31 @@ def ground_of(header: HeaderModel, folder: Path) -> Ground | None:
     return to_ground(header.ground, header, folder / HEADER_NAME)
 
 
-def with_bodies(trajectory: Trajectory, header: HeaderModel, folder: Path, *, stated: Mapping[str, str]) -> Trajectory:
-    """A recording whose bodies are as a file states them; `stated`: roles that the user says with --map."""
+def with_bodies(trajectory: Trajectory, header: HeaderModel, folder: Path, *, roles: Mapping[str, str]) -> Trajectory:
+    """A recording whose bodies are as a file states them; `roles`: those that the user says with --map."""
     unknown = [name for name in header.bodies if name not in trajectory.bodies and header.bodies[name].role != "ground"]
     if unknown:
         raise RecordingError(
             f"{folder}: {unknown_name('body', unknown[0], trajectory.bodies)}; say which one it is with "
             f"--map 'BODY={unknown[0]}:ROLE'"
         )
-    bodies, position, quaternion = (
-        dict(trajectory.bodies),
-        dict(trajectory.position_world),
-        dict(trajectory.quaternion_world),
-    )
+    bodies = dict(trajectory.bodies)
     for name, model in header.bodies.items():
-        role = stated.get(name) or model.role or (trajectory.bodies[name].role if name in bodies else "ground")
-        own = model.model_copy(update={"role": role})
-        body = to_body(name, own, header, folder, complete=True)
-        bodies[name] = body
-        tracked = to_tracked(name, own, header, folder)
-        if tracked is not None and name in position:
-            position[name], quaternion[name] = _moved(name, tracked, position[name], quaternion[name])
-    return replace(trajectory, bodies=bodies, position_world=position, quaternion_world=quaternion)
+        role = roles.get(name) or model.role or (trajectory.bodies[name].role if name in bodies else "ground")
+        bodies[name] = to_body(name, model.model_copy(update={"role": role}), header, folder, complete=True)
+    return replace(trajectory, bodies=bodies)
 
 
-def _moved(
-    name: str, tracked: Tracked, position: np.ndarray, quaternion: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    if quaternion is None:
-        if any(tracked.position):
-            raise RecordingError(
-                f"body '{name}' has no measured orientation: where its tracked frame is on it cannot be counted with; "
-                "leave 'tracked' out"
-            )
-        return position, None
-    place, turn, _ = tracked.own(position, quaternion)
-    return place, turn
+def without_others(header: HeaderModel, known: Collection[str]) -> HeaderModel:
+    """A header of an earlier import without the bodies that are no longer there."""
+    kept = {name: model for name, model in header.bodies.items() if name in known or model.role == "ground"}
+    return header.model_copy(update={"bodies": kept})
+
+
+def tracked_of(header: HeaderModel, folder: Path, known: Collection[str]) -> dict[str, Tracked]:
+    """Bodies whose tracked frame is not their own, and where it is."""
+    found = {name: to_tracked(name, model, header, folder) for name, model in header.bodies.items() if name in known}
+    return {name: tracked for name, tracked in found.items() if tracked is not None}
 
 
 def plain_bodies(bodies: Mapping[str, Body]) -> list[str]:
