@@ -44,6 +44,7 @@ SLOW = (
     "recipes/test_recipe_demo.py",
     "recipes/test_recipe_identifying.py",
     "recipes/test_recipe_pages.py",
+    "recipes/test_recipe_evaluating_pushes.py",
     "recipes/test_recipe_identified_pushes.py",
     "recipes/test_recipe_pushes.py",
     "recipes/test_recipe_tosses.py",

@@ -45,6 +45,17 @@ def evaluate(
 ) -> None:
     """Set all methods side by side: learn from one folder, predict another. Leaves an HTML report."""
     comparison = recipes.CompareOptions(_listed(methods), count, settle)
+    if recipes.shows_pushes(train):
+        given = {"--model": model, "--samples": samples, "--methods": methods, "--settle": settle}
+        recipes.refuse_for_pushes([name for name, value in given.items() if value is not None])
+        run(
+            json_file,
+            lambda progress: recipes.evaluate_pushes(
+                train, test, out=out, count=count, seed=seed, threads=threads, progress=progress
+            ),
+            on=on,
+        )
+        return
     run(
         json_file,
         lambda progress: recipes.evaluate(

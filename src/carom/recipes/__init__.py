@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from carom.recipes.distilling import DistillOptions, DistillResult, distill
     from carom.recipes.doctoring import DoctorResult, doctor
     from carom.recipes.evaluating import CompareOptions, EvaluateResult, evaluate
+    from carom.recipes.evaluating_pushes import PushEvaluation, evaluate_pushes, refuse_for_pushes, shows_pushes
     from carom.recipes.exporting import ExportResult, RobotOptions, export
     from carom.recipes.identifying import IdentifyResult, StrikeOptions, identify
     from carom.recipes.importing import ImportResult, import_files
@@ -59,6 +60,7 @@ __all__ = [
     "PlanResult",
     "PredictResult",
     "PrintedTable",
+    "PushEvaluation",
     "PushingTraining",
     "Result",
     "RobotOptions",
@@ -81,6 +83,7 @@ __all__ = [
     "distill",
     "doctor",
     "evaluate",
+    "evaluate_pushes",
     "export",
     "identify",
     "import_files",
@@ -88,9 +91,11 @@ __all__ = [
     "plan",
     "predict",
     "reality_strike",
+    "refuse_for_pushes",
     "rollout",
     "rollout_pushes",
     "scale",
+    "shows_pushes",
     "suggest",
     "train",
     "train_graph",
@@ -106,6 +111,7 @@ _MODULES = {
     "distilling": ("DistillOptions", "DistillResult", "distill"),
     "doctoring": ("DoctorResult", "doctor"),
     "evaluating": ("CompareOptions", "EvaluateResult", "evaluate"),
+    "evaluating_pushes": ("PushEvaluation", "evaluate_pushes", "refuse_for_pushes", "shows_pushes"),
     "exporting": ("ExportResult", "RobotOptions", "export"),
     "identifying": ("IdentifyResult", "StrikeOptions", "identify"),
     "importing": ("ImportResult", "import_files"),
