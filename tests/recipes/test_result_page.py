@@ -13,6 +13,7 @@ from report_pages import downloads, good_page, next_commands, sections
 from synthetic_recordings import Strike
 
 from carom import recipes
+from carom.envs.pushing.files import load_task
 from carom.identify.next.choose import Spread, Suggestion
 from carom.recipes.result import PrintedTable, Result
 from carom.recipes.result_page import result_page
@@ -21,6 +22,8 @@ from carom.report import write_report
 from carom.report.routes import trials_figure
 from carom.report.suggested import suggestion_figures
 from carom.train import Policy, save_policy
+from carom.train.push_trials import still_policy
+from carom.train.pushing import ENVIRONMENT
 from carom.view import opened
 
 
@@ -120,3 +123,15 @@ def test_a_model_its_predictions_and_its_motions_have_pages(tmp_path: Path) -> N
     ended = take.tracks[1].position[-1, 0, :2]
     rest = said.predictions[names[0]]["rest"]
     assert np.linalg.norm(ended - rest[:2]) < 0.02  # the viewer shows what is predicted
+
+
+def test_trials_of_a_policy_that_pushes_leave_a_page(tmp_path: Path) -> None:
+    task = load_task("planar-cube")
+    save_policy(tmp_path / "policy", replace(still_policy(task), environment=ENVIRONMENT))
+    recipes.rollout_pushes(tmp_path / "policy", trials=2)
+    page = good_page(tmp_path / "policy" / "trials.html")
+    rows = downloads(page)["ends-of-the-trials.csv"]
+    assert rows[0][1:] == ["distance [mm]", "turn missing [degrees]", "success"]
+    assert len(rows) == 3
+    assert float(rows[1][1]) <= float(rows[2][1])
+    assert next_commands(page)[-1] == ["carom", "view", str(tmp_path / "policy")]

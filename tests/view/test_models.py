@@ -175,3 +175,21 @@ def test_draws_are_as_wide_as_intervals_and_keep_correlations() -> None:
     assert 0.1 < a.std() < 0.6
     assert np.allclose(a - 5, 10 * (b - 5), atol=1e-6)
     assert (c == 1.0).all()
+
+
+def test_identified_friction_leads_pushes_too(tmp_path: Path) -> None:
+    scene = push_scene("planar-cube")
+    home = MujocoEngine(scene, threads=1).home(1)
+    controls = np.repeat(home.joint_position[:, None], 40, axis=1)
+    controls[:, :, 0] += np.linspace(0, 0.2, 40)
+    place = push_standin("plain", scene, seed=1).execute(PushCommands(home, controls), tmp_path / "pushes", seed=3)
+    known = Estimate("ground_friction", 0.5, "1", 0.45, 0.55, (0.05, 1.0), "identified", "")
+    found = Identification("cma", "planar-cube", (known,), Errors(0.0, 0.0, 1.0, 1), None, "", 0, 0, 0.0, 0)
+    found.write(tmp_path / "parameters.yaml")
+    take = opened(place, [tmp_path / "parameters.yaml"]).take(0)
+    made = take.tracks[1]
+    assert made.name == "MuJoCo, identified (cma)"
+    assert len(made.ghosts) == 8
+    weight = 9.81 * float(read(place).bodies["block"].mass or 0)
+    assert np.median([np.linalg.norm(a.vector) for a in take.arrows]) == pytest.approx(0.5 * weight, rel=0.15)
+    assert {a.track for a in take.arrows} == {made.name}

@@ -16,6 +16,8 @@ from carom.envs.pushing import PushingTask
 from carom.envs.pushing.files import load_task
 from carom.identify.result import read as read_parameters
 from carom.recipes.result import PrintedTable, Result, brief, command, table_of
+from carom.recipes.result_page import REPORT, result_page
+from carom.report.routes import ends_figure
 from carom.scenes.parameters import PARAMETERS
 from carom.train.policy import Policy
 from carom.train.push_trials import PushTrials, try_in_simulator
@@ -107,7 +109,15 @@ def train_pushes(
     policy = train_pushing(task, Path(out), training, simulator=simulator, draws=draws, progress=progress)
     seed = APART * (training.seed + 1)
     trials = try_in_simulator(policy, task, simulator, trials=OWN_TRIALS, draws=draws, seed=seed)
-    return TrainPushesResult(Path(out), str(scene), policy, trials)
+    result = TrainPushesResult(Path(out), str(scene), policy, trials)
+    figure = ends_figure("Ends of trials in its own simulator", trials.away, trials.turned, trials.success)
+    rate = trials.rate()
+    short = (
+        f"A policy ({policy.algorithm}) that pushes. In its own simulator **{100 * rate.value:.0f} %** of "
+        f"{len(trials.success)} trials succeed (95 % interval {100 * rate.low:.0f} to {100 * rate.high:.0f} %).",
+    )
+    result_page(Path(out) / REPORT, result, title="A trained policy of pushes", short=short, figures=[figure])
+    return result
 
 
 def identified(task: PushingTask, params: str | Path) -> dict[str, float]:

@@ -23,7 +23,10 @@ from carom.envs.render import animation as write_animation
 from carom.reality import PUSH_SETTINGS, PushReality, PushTasks, push_standin
 from carom.recipes.realities import own_push_reality
 from carom.recipes.result import PrintedTable, Result, brief, command
+from carom.recipes.result_page import WHY, result_page, steps_of
 from carom.recordings import read
+from carom.report import Step
+from carom.report.routes import ends_figure
 from carom.scenes.pushing import OWN
 from carom.train.policy import Policy, load_policy
 from carom.train.push_trials import PushTrials, check_task, try_in_simulator
@@ -127,7 +130,28 @@ def rollout_pushes(
     progress("trials", 1, 2)
     _animate(saved, task, picture, seed)
     progress("trials", 2, 2)
-    return RolloutPushesResult(folder, on, found, task.turns, recordings, picture)
+    result = RolloutPushesResult(folder, on, found, task.turns, recordings, picture)
+    _page(picture.with_suffix(".html"), result)
+    return result
+
+
+def _page(path: Path, result: RolloutPushesResult) -> None:
+    """The trials' page, beside their animation."""
+    trials, rate = result.trials, result.trials.rate()
+    stood = " This is a stand-in, not a robot." if result.on in PUSH_SETTINGS else ""
+    short = (f"**{100 * rate.value:.0f} %** of {len(trials.success)} trials on {result.on} succeed.{stood}",)
+    steps = [*steps_of(result.next_commands()), Step(WHY["view"], command("view", result.policy))]
+    figure = ends_figure("Ends of the trials", trials.away, trials.turned, trials.success)
+    subtitle = f"{result.policy} on {result.on}"
+    result_page(
+        path,
+        result,
+        title="Trials of a policy of pushes",
+        subtitle=subtitle,
+        short=short,
+        figures=[figure],
+        steps=steps,
+    )
 
 
 def try_in_reality(

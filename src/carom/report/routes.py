@@ -1,4 +1,4 @@
-"""The figure of trials along a route: where the block rested after each strike, seen from above."""
+"""Figures of trials: where a block rested along a route, and how near pushes brought one to its goal."""
 
 from __future__ import annotations
 
@@ -53,3 +53,24 @@ def trials_figure(
     )
     panel = Panel("x [m]", "y [m]", tuple(marks), equal=True)
     return Figure(title, Chart((panel,), Data(columns, rows)), caption)
+
+
+def ends_figure(title: str, away: Array, turned: Array, success: Sequence[bool] | NDArray[np.bool_]) -> Figure:
+    """How far blocks ended from their goals [N] [m] and [rad], best first."""
+    order = np.argsort(np.nan_to_num(away, nan=np.inf))
+    rank, good = np.arange(1, len(order) + 1), np.asarray(success)[order]
+    panels = []
+    for values, label in ((1e3 * away[order], "distance [mm]"), (np.degrees(turned[order]), "turn missing [degrees]")):
+        marks = [
+            Points(rank[rows], values[rows], colour, name, 2.6)
+            for rows, colour, name in ((good, BLUE, "success"), (~good, RED, "no success"))
+            if rows.any()
+        ]
+        panels.append(Panel("trials, from the nearest to the farthest", label, tuple(marks)))
+    rows = tuple((int(i), 1e3 * float(away[i]), float(np.degrees(turned[i])), bool(success[i])) for i in order.tolist())
+    caption = (
+        "Each dot is one trial: how far the block was from its goal at the end, and the turn that was missing. Near "
+        "zero is good. A few far ones: some starts are beyond the policy. All far: train longer."
+    )
+    data = Data(("trial", "distance [mm]", "turn missing [degrees]", "success"), rows)
+    return Figure(title, Chart(tuple(panels), data, across=2), caption)

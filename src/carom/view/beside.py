@@ -34,6 +34,7 @@ from carom.recordings.formats.header import HEADER_NAME
 from carom.scenes.strike import StrikeScene
 from carom.state import Strikes
 from carom.view.bodies import AS_IT_COMES, FreeEngineShown
+from carom.view.pushed import PushTakes, friction_of
 from carom.view.strikes import StrikeEngineShown, plain_mujoco
 
 DRAWS = 8  #: ghosts of a motion
@@ -202,6 +203,19 @@ def _identified(found: Identification) -> FreeEngineShown:
     values = {e.name: e.value for e in found.estimates}
     sides = found.extra.get("sides", {})
     return FreeEngineShown(f"MuJoCo, identified ({found.method})", values, tuple(draws_from(found)), sides=dict(sides))
+
+
+def push_takes(recordings: Recordings, beside: Beside) -> PushTakes:
+    """Pushes in MuJoCo, with the friction that was identified, where it was."""
+    if not beside.parameters:
+        return PushTakes(recordings)
+    if len(beside.parameters) > 1:
+        raise CaromError(f"--with {beside.parameters[1]}: pushes are shown with one set of parameters")
+    (file, *_) = parameter_files(beside.parameters[0])
+    found = read_parameters(file)
+    draws = tuple(friction_of(drawn) for drawn in draws_from(found))
+    named = f"MuJoCo, identified ({found.method})"
+    return PushTakes(recordings, friction_of({e.name: e.value for e in found.estimates}), draws, named)
 
 
 def _known_to_graph(values: Mapping[str, float]) -> dict[str, float]:

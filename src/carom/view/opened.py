@@ -16,7 +16,7 @@ from carom.recordings.formats.header import HEADER_NAME
 from carom.train.policy import HEADER as POLICY
 from carom.train.policy import load_policy
 from carom.train.pushing import ENVIRONMENT as PUSHES
-from carom.view.beside import Beside, free_engines, hybrid_engines, kind_of_path, model_of, strike_engines
+from carom.view.beside import Beside, free_engines, hybrid_engines, kind_of_path, model_of, push_takes, strike_engines
 from carom.view.bodies import FreeTakes
 from carom.view.learned import GraphTakes, ModelTakes
 from carom.view.planned import PlanFile, PlanTakes, is_plan
@@ -75,8 +75,8 @@ def shown_recordings(path: Path, beside: Beside) -> Show:
         engines = strike_engines(recordings, scene_of(recordings), beside)
         return Show(f"{path}: {len(names)} strikes", names, StrikeTakes.of(recordings, engines))
     if kind == "pushes":
-        beside.refuse("models", "graphs", "parameters", why="pushes are shown beside MuJoCo as it comes, for now")
-        return Show(f"{path}: {len(names)} pushes", names, PushTakes(recordings))
+        beside.refuse("models", "graphs", why="pushes are shown beside MuJoCo, with parameters from `carom identify`")
+        return Show(f"{path}: {len(names)} pushes", names, push_takes(recordings, beside))
     return Show(f"{path}: {len(names)} recordings of {kind}", names, _free(recordings, beside))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import mujoco
 import numpy as np
@@ -14,7 +14,7 @@ from carom.recordings import Recordings, Trajectory
 from carom.recordings.pushes import Push, push_of
 from carom.scenes.shapes import Body, Shape
 from carom.state import Array
-from carom.view.shown import COLOURS, Arrow, Take, Track
+from carom.view.shown import COLOURS, Arrow, Ghost, Take, Track
 from carom.view.solids import triangles
 from carom.view.strikes import ground_under, recorded_track, shapes_of
 
@@ -35,6 +35,8 @@ class PushTakes:
 
     recordings: Recordings
     friction: Mapping[str, float] = field(default_factory=lambda: dict(FRICTION))
+    draws: tuple[Mapping[str, float], ...] = ()  #: as likely, where friction was identified
+    name: str = NAME
 
     def __call__(self, index: int) -> Take:
         """One push; what cannot be simulated is shown as it was recorded."""
@@ -48,12 +50,23 @@ class PushTakes:
             return Take(trajectory.name, shapes, (recorded,), ground=ground, words=words)
         led = Led.of(trajectory, push, ground, self.friction)
         track, arrows = led.run()
+        others = [Led.of(trajectory, push, ground, friction).run()[0] for friction in self.draws]
+        ghosts = tuple(Ghost(other.position, other.quaternion) for other in others)
+        track = replace(track, name=self.name, ghosts=ghosts)
+        arrows = [replace(a, track=self.name, words=a.words.replace(NAME, self.name)) for a in arrows]
+        source = "assumed" if self.name == NAME else "as identified"
         words = (
-            f"The recorded {push.tool} is led through MuJoCo; {push.target} starts where it lay. Friction is assumed: "
+            f"The recorded {push.tool} is led through MuJoCo; {push.target} starts where it lay. Friction is {source}: "
             f"{self.friction['ground']:g} with the ground, {self.friction['tool']:g} with the tool.",
         )
         own = (recorded, track), tuple(arrows)
         return Take(trajectory.name, shapes, *own, ground=ground, words=words, judged=(push.target,))
+
+
+def friction_of(values: Mapping[str, float]) -> dict[str, float]:
+    """Friction with ground and tool from identified parameters; what was not identified is assumed."""
+    names = {"ground": "ground_friction", "tool": "striker_friction"}
+    return {what: values.get(name, FRICTION[what]) for what, name in names.items()}
 
 
 def _unfit(trajectory: Trajectory, push: Push | None) -> str:
