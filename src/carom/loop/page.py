@@ -65,14 +65,7 @@ def _gaps(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
         return []
     names = [n for n in ESTIMATORS if any(_number(row["gap"].get(n)) is not None for row in measured)]
     held = list(dict.fromkeys(name for row in rows for name in (row["held_out"] or {})))
-    columns = (
-        "round",
-        "real recordings",
-        *(f"{n} [nats]" for n in names),
-        *(h.replace("_", " ") for h in held),
-        "weight",
-        "success",
-    )
+    columns = ("round", "recordings", *names, *(f"held out: {h.replace('_', ' ')}" for h in held), "weight", "success")
     table = tuple(
         (
             f"{row['round']}" if row["recorded"] else "end",
@@ -85,11 +78,12 @@ def _gaps(rows: Sequence[Mapping[str, Any]]) -> list[Section]:
         for row in rows
     )
     note = (
-        "conditional, gaussian, kde, knn: KL of real against simulated transitions that the simulator of the round "
-        "before left to the newest recordings, by four estimators; only the conditional one fits paired transitions, "
-        "and 0 is none. The columns after it are measured on recordings that no one learns from, with the simulator of "
-        "this round. weight: what a typical transition is paid for what it tells; it fades as the gap closes. success: "
-        "share of the trials in reality that reach their goal. The last line is the simulator tuned on all recordings."
+        "recordings: real ones. conditional, gaussian, kde, knn: KL [nats] of real against simulated transitions that "
+        "the simulator of the round before left to the newest recordings, by four estimators; only the conditional one "
+        "fits paired transitions, and 0 is none. held out: measured on recordings that no one learns from, with the "
+        "simulator of this round. weight: what a typical transition is paid for what it tells; it fades as the gap "
+        "closes. success: share of the trials in reality that reach their goal. The last line is the simulator tuned "
+        "on all recordings."
     )
     return [Table("Rounds", columns, table, note), _fading(measured)]
 
@@ -104,9 +98,12 @@ def _fading(rows: Sequence[Mapping[str, Any]]) -> Section:
         Line(number[: len(weight)], weight, INK, "weight of the term"),
         Points(number[: len(weight)], weight, INK),
     )
+    ends = (min(number) - 0.5, max(number) + 0.5)
     panels = (
-        Panel("round", "conditional KL [nats]", left, "the gap", log_y=True),
-        Panel("round", "weight [1]", right, "the term's weight"),
+        Panel("round", "conditional KL [nats]", left, "the gap", x_range=ends, log_y=True),
+        Panel(
+            "round", "weight [1]", right, "the term's weight", x_range=ends, y_range=(0.0, 1.1 * max([*weight, 0.1]))
+        ),
     )
     data = Data(("round", "conditional KL [nats]", "weight [1]"), tuple(zip_longest(number, gaps, weight)))
     caption = (

@@ -14,7 +14,7 @@ from carom.loop.steps import Round
 from carom.report import Figure, Section, Table
 from carom.report.chart import Chart, Data, Line, Mark, Panel, Points
 from carom.report.moving import strike_animation
-from carom.report.style import BLUE, CYCLE, INK, ORANGE, faint
+from carom.report.style import BLUE, CYCLE, GREY, INK, ORANGE, faint
 from carom.state import Array
 
 Motions = Mapping[str, Any]
@@ -69,6 +69,7 @@ def _trajectories(kept: Sequence[tuple[Round, Motions]]) -> Section:
             Line(run[:, 0], run[:, 1], INK, "real" if i == 0 else "", 1.2) for i, run in enumerate(real)
         ]
         marks.append(Line(said[:, 0], said[:, 1], ORANGE, "simulated", 2.2))
+        marks.append(Points([real[0, 0, 0]], [real[0, 0, 1]], GREY, "start", size=5))
         marks.append(Points([goal[0]], [goal[1]], BLUE, "goal", size=5))
         panels.append(Panel("x [m]", "y [m]", tuple(marks), f"round {now.number}", equal=True))
         time = _array(motions, "time_s").tolist()
