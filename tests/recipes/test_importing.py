@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from long_takes import LongTake
 from scipy.spatial.transform import Rotation
 
 from carom import cli, recipes
 from carom.core.errors import CaromError
-from carom.recordings import read
+from carom.recordings import kind_of, read
+from carom.recordings.pushes import pushes_in
 
 RATE = 200.0
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -121,6 +123,31 @@ def test_a_tracked_frame_is_stated_and_stays(tmp_path):
         np.testing.assert_allclose(recording.position_world["cube"], top, atol=1e-7)
         assert recording.bodies["cube"].shape is not None
     assert "lamp" not in recording.bodies
+
+
+def test_pushes_of_a_robot_become_a_folder_of_pushes(tmp_path):
+    """Poses of tool and block, no impact: what `check` and `identify` know as pushes."""
+    take = LongTake()
+    for place in range(3):
+        take.push(speed=0.05 + 0.02 * place)
+        take.rest(0.5)
+        take.put_back((0.05 * place, 0.0, 0.05))
+        take.rest(0.5)
+    time, block, tool = take.arrays()
+    still = np.tile([1.0, 0.0, 0.0, 0.0], (len(time), 1))
+    file = table(tmp_path / "pushes.csv", time, block=(block, still), pusher=(tool, still))
+    (tmp_path / "bodies.yaml").write_text(
+        "bodies:\n  block: {shape: box, size: [0.2, 0.2, 0.1], mass: 0.5}\n"
+        "  pusher: {shape: cylinder, radius: 0.015, height: 0.1}\n"
+    )
+    result = recipes.import_files([file], tmp_path / "out", bodies=tmp_path / "bodies.yaml", cutting="push")
+    assert result.about["files"][0]["up"].startswith("z: ")
+    recordings = read(tmp_path / "out")
+    assert kind_of(recordings) == "pushes"
+    assert recordings.bodies["pusher"].role == "tool"
+    found = pushes_in(recordings)
+    assert [push.distance for push in found] == pytest.approx([0.075, 0.105, 0.135], rel=0.1)
+    assert recipes.check(tmp_path / "out").report.ok
 
 
 def test_the_command_imports_and_checks(tmp_path, monkeypatch, capsys):

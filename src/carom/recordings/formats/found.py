@@ -63,6 +63,8 @@ def reader_of(path: Path) -> Reader:
     """The reader that recognises a file or folder by its content; a `RecordingError` if none does."""
     if not path.exists():
         raise RecordingError(f"{path}: no such file; give a recording of a capture system, or a folder of one")
+    if (path / "recordings.yaml").is_file():
+        raise RecordingError(f"{path}: this is a folder of recordings already; use it as it is: carom check {path}")
     head = b""
     if path.is_file():
         try:

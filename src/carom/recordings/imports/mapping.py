@@ -241,7 +241,9 @@ def roles_of(names: Sequence[str], said: Mapping[str, str | None], told: list[st
         first = guessed[0].rpartition(" ")[0]
         found[first] = "target"
         guessed[0] = f"{first} target"
-    if guessed:
+    if guessed and len(names) == 1:
+        told.append(f"{names[0]} is the target, as the only body (say --map 'BODY=ROLE' where that is wrong)")
+    elif guessed:
         told.append(f"roles from names: {', '.join(guessed)} (say --map 'BODY=ROLE' where that is wrong)")
     return found
 
