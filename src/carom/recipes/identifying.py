@@ -124,7 +124,14 @@ class IdentifyResult(Result):
 
     def notes(self) -> Sequence[str]:
         left_out = left_out_lines([group.calibrated for group in self.groups if group.calibrated is not None])
-        return [*self.findings, *(f"wrote {path}" for path in self.files), *left_out, *skipped_lines(self.skipped)]
+        own = [note for group in self.groups for note in group.identification.notes] if self.kind == "pushes" else []
+        return [
+            *self.findings,
+            *own,
+            *(f"wrote {path}" for path in self.files),
+            *left_out,
+            *skipped_lines(self.skipped),
+        ]
 
 
 def identify(

@@ -227,6 +227,11 @@ def _tuned(problem: PushProblem, fit: trust.Fit, method: Method, seed: int, seco
     estimates = (*trust.estimates(problem, fit, ends), *_unfelt(problem))
     training = _errors(problem, np.repeat(fit.unit[None], len(windows.names), axis=0))
     notes = [f"{name} was left out: {why}" for name, why in windows.left_out]
+    if training.median_relative_error > GOOD:
+        notes.append(
+            f"played again, the block is off by {100 * training.median_relative_error:.0f} % of its way (median): "
+            "these parameters do not explain the pushes, and make up for what none of them expresses"
+        )
     found = Identification(
         method=method,
         scene=problem.simulator.scene.name,
