@@ -71,9 +71,9 @@ class Cma:
 def _apart(points: Array) -> list[Array]:
     """The first of points [M, D], and every later one that lies far from those before."""
     kept: list[Array] = []
-    for point in points:
-        if all(np.linalg.norm(point - other) > 0.3 for other in kept):
-            kept.append(point)
+    while len(points):
+        kept.append(points[0])
+        points = points[np.linalg.norm(points - points[0], axis=1) > 0.3]
     return kept
 
 
