@@ -24,7 +24,7 @@ HINTS: Mapping[str, tuple[str, ...]] = {
     "striker": ("striker", "hammer", "club", "bat", "racket", "paddle", "mallet", "cue", "hitter", "stick"),
     "tool": ("tool", "pusher", "gripper", "finger", "ee", "eef", "tcp", "effector", "tip", "poker", "probe"),
     "arm": ("arm", "robot", "link", "panda", "kuka", "iiwa", "ur5", "ur10", "hand"),
-    "ground": ("ground", "floor", "table", "board", "base"),
+    "ground": ("ground", "floor", "table", "board"),
 }
 #: last parts of topics that name no body
 NO_NAMES = (
