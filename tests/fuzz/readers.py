@@ -285,6 +285,30 @@ def _load_route(folder: Path) -> str:
     return str(route_from(folder / "route.yaml"))
 
 
+def _plans(folder: Path) -> None:
+    from carom.plan.export import strike_motion, write_motion
+
+    strike = {
+        "contact_point_target_frame_m": [-0.05, 0.005],
+        "velocity_target_frame_m_s": [0.5, 0.0],
+        "target_pose": [0.1, 0.2, 0.0],
+        "wanted_pose": [0.3, 0.2, None],
+        "expected_pose": [0.29, 0.2, 0.1],
+        "model": "models/lab",
+    }
+    motion = strike_motion([0.05, 0.2], [0.5, 0.0], height=0.03, yaw=0.0)
+    write_motion(folder / "strike", motion, strike=strike)
+    (folder / "plan.json").write_text(json.dumps(strike))
+
+
+def _load_plans(folder: Path) -> str:
+    from carom.view.planned import PlanFile
+
+    made = [PlanFile.read(folder / name) for name in ("plan.json", "strike")]
+    points = [_digest(m.points.time, m.points.position) for m in made if m.points is not None]
+    return str([(m.commands, m.wanted, m.expected, m.model) for m in made]) + str(points)
+
+
 PUSHED = """<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="1 1 0.1"/>
 <body name="puck" pos="0.1 0 0.03"><freejoint/><geom type="cylinder" size="0.04 0.03" mass="0.3"/></body>
 <body name="finger"><joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>
@@ -573,6 +597,7 @@ READERS: Mapping[str, Reader] = {
     "mjcf": Reader(_mjcf, _load_mjcf, ("scene.xml", "scene.xml", "*.yaml", "*.stl"), share=4),
     "mesh": Reader(_meshes, _load_meshes, ("*.stl", "*.obj", "stl.yaml"), share=1),
     "parameters": Reader(_parameters, _load_parameters, ("parameters.yaml",), share=7),
+    "plan": Reader(_plans, _load_plans, ("plan.json", "strike/strike.json"), share=4),
     "route": Reader(_routes, _load_route, ("route.yaml",), share=7),
     "pushing": Reader(_pushing, _load_pushing, ("task.yaml", "task.yaml", "cell.xml"), share=3),
     "bases": Reader(_bases, _load_bases, ("model.json", "*.safetensors"), MODEL, share=6),

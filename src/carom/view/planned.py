@@ -13,9 +13,9 @@ import numpy as np
 from carom.core.errors import CaromError
 from carom.core.rotations import about_z
 from carom.plan import approach
-from carom.plan.search import HORIZON
+from carom.plan.search import FARTHEST, HORIZON
 from carom.report.style import BLUE, ORANGE
-from carom.scenes.strike import StrikeScene
+from carom.scenes.strike import FASTEST, StrikeScene
 from carom.state import Array, StrikeCommands
 from carom.view.learned import scene_shapes
 from carom.view.shown import COLOURS, Arrow, Mark, Take, Track
@@ -47,15 +47,20 @@ class PlanFile:
         try:
             content = json.loads(file.read_text("utf-8"))
         except (ValueError, RecursionError) as error:
-            raise CaromError(f"{file}: expected the JSON of `carom plan`, got something else ({error})") from error
+            raise CaromError(
+                f"{file}: expected the JSON of `carom plan`, got something else ({error!s:.120})"
+            ) from error
         plan = content.get("strike", content) if isinstance(content, dict) else {}
         try:
             rows = {name: _numbers(plan[name], width) for name, width in POSES.items()}
             wanted = _numbers([np.nan if v is None else v for v in plan["wanted_pose"]], 3, free=True)
             points = _set_points(content) if "set_points" in content else None
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise CaromError(f"{file}: expected the JSON of `carom plan`: {type(error).__name__} {error}") from error
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            said = f"{type(error).__name__} {' '.join(str(error).split()):.160}"
+            raise CaromError(f"{file}: expected the JSON of `carom plan`: {said}") from error
         point, velocity, pose, expected = (rows[name] for name in POSES)
+        if max(np.abs(a).max() for a in (point, pose, expected)) > FARTHEST or not 0 < np.hypot(*velocity) <= FASTEST:
+            raise CaromError(f"{file}: expected places within {FARTHEST:g} m and a speed up to {FASTEST:g} m/s")
         commands = StrikeCommands(point[None], velocity[None], pose[None])
         named = plan.get("model")
         return cls(file, commands, wanted, expected, Path(named) if isinstance(named, str) else None, points)
