@@ -21,6 +21,7 @@ from carom.learn.graph.turning import turn
 
 FLAT = 0.03  #: [rad] a face that leans less lies flat: a soft cover, a glued label or a burr decides what rubs
 DEEPEST, EASED = 0.0025, 0.1  #: [m] that bodies may sink in; how much of what is more is undone in a step
+ROUNDS = 10  #: in which a blow is stopped that the layers let go too deep
 FASTEST = 0.9  #: [m/s] at which a layer pushes bodies apart
 SPEED = 0.3  #: [m/s] that speeds are measured in
 INPUTS = 15 + len(CONDITIONS)  #: invariants of a candidate
@@ -121,6 +122,21 @@ class ImpulseNetwork(GraphNetwork):
             change = self._impulse(pair, coefficients, total, pair.relative(velocity, spin), conditions, step)
             total = total + change
             velocity, spin = pair.apply(change, velocity, spin)
+        return self._kept_apart(pair, total, velocity, spin, step)
+
+    def _kept_apart(
+        self, pair: Pairs, total: torch.Tensor, velocity: torch.Tensor, spin: torch.Tensor, step: float
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What layers leave of a blow that would drive two bodies deeper than `DEEPEST` into each other is stopped."""
+        least, normal = _least(pair, step), pair.found.normal
+        for _ in range(ROUNDS if bool((~pair.grounded).any()) else 0):
+            along, _across = split(pair.relative(velocity, spin), normal)
+            missing = torch.where(pair.grounded, torch.zeros_like(along), pair.mass_held * (least - along)).clamp_min(0)
+            if not bool((missing > 0).any()):
+                break
+            change = missing[:, None] * normal
+            total = total + change
+            velocity, spin = pair.apply(change, velocity, spin)
         return total, velocity, spin
 
     def _inputs(
@@ -175,15 +191,20 @@ class ImpulseNetwork(GraphNetwork):
         pressed, rubbed = split(total, normal)
         stopped, pushed = 2 * torch.sigmoid(out[:, 0]), FASTEST * torch.tanh(out[:, 1])
         press = torch.relu(pressed + pair.mass * pair.window * (-stopped * along + pushed))
-        room = DEEPEST + pair.found.gap  # negative: sunk in
-        least = torch.where(room < 0, -EASED * room, -room) / step  # speed that they part with
-        held = (room < 0) | ~pair.grounded
+        least = _least(pair, step)
+        held = (least > 0) | ~pair.grounded
         press = torch.where(held, torch.maximum(press, pressed + pair.mass * (least - along)), press)
         rub = rubbed - (pair.mass_across * pair.window * torch.sigmoid(out[:, 2]))[:, None] * across
         edge, face = conditions[:, 0], conditions[:, 1]
         limit = (edge + (face - edge) * torch.sigmoid(out[:, 3])) * press
         rub = rub * (limit / length(rub).clamp_min(1e-12)).clamp_max(1.0)[:, None]
         return press[:, None] * normal + rub - total
+
+
+def _least(pair: Pairs, step: float) -> torch.Tensor:
+    """Speed [C] that points part with at least: to be no deeper than `DEEPEST` after the step, or to come out."""
+    room = DEEPEST + pair.found.gap
+    return torch.where(room < 0, -EASED * room, -room) / step
 
 
 def _bounded(gap: torch.Tensor) -> torch.Tensor:

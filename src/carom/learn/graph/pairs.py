@@ -43,28 +43,43 @@ class Pairs:
         touching = ((TOUCHING - least) / TOUCHING).clamp(0, 1)
         crowd = self.pool(touching[:, None])[:, 0].clamp_min(1.0)  #: [M] candidates that share a body
         self.crowd_first, self.crowd_second = crowd[self.first_index], crowd[self.second]
-        easy_first = self._bodies_only(self.crowd_first * bodies.inverse_mass[self.first_index])
-        easy_second = self.crowd_second * bodies.inverse_mass[self.second]
-        along = easy_first + easy_second + self._turning(found.normal)
+        easy = self._straight(self.crowd_first, self.crowd_second)
+        along = easy + self._turning(found.normal, self.crowd_first, self.crowd_second)
         axes = torch.eye(3, dtype=found.gap.dtype, device=found.gap.device)
-        every = 3 * (easy_first + easy_second) + sum(
-            (self._turning(axis.expand_as(found.normal)) for axis in axes), torch.zeros_like(along)
+        every = 3 * easy + sum(
+            (self._turning(axis.expand_as(found.normal), self.crowd_first, self.crowd_second) for axis in axes),
+            torch.zeros_like(along),
         )
         self.mass = 1 / along  #: [C] effective, along the normal [kg]
         self.mass_across = 2 / (every - along)  #: [C] effective, across it, in the mean [kg]
-        self.share = (easy_first + easy_second) / along  #: [C] of a central blow's
+        self.share = easy / along  #: [C] of a central blow's
+        self.mass_held = self._shared_along(touching)  #: [C] like `mass`, shared with what pushes the same way alone
 
-    def _turning(self, direction: torch.Tensor) -> torch.Tensor:
+    def _shared_along(self, touching: torch.Tensor) -> torch.Tensor:
+        """Effective masses [C] along normals, shared by how much the candidates of a body push along each other."""
+        normal = self.found.normal
+        pushed = self.pool((touching[:, None, None] * normal[:, :, None] * normal[:, None]).flatten(1)).unflatten(
+            1, (3, 3)
+        )
+        first, second = (
+            torch.einsum("ci,cij,cj->c", normal, pushed[body], normal).clamp_min(1.0)
+            for body in (self.first_index, self.second)
+        )
+        return 1 / (self._straight(first, second) + self._turning(normal, first, second))
+
+    def _straight(self, crowd_first: torch.Tensor, crowd_second: torch.Tensor) -> torch.Tensor:
+        """Inverse masses [C] of both bodies, by how many candidates share each."""
+        inverse = self.bodies.inverse_mass
+        return self._bodies_only(crowd_first * inverse[self.first_index]) + crowd_second * inverse[self.second]
+
+    def _turning(self, direction: torch.Tensor, crowd_first: torch.Tensor, crowd_second: torch.Tensor) -> torch.Tensor:
         """What turning adds to the inverse of the effective mass along directions [C, 3]."""
-        result = torch.zeros_like(direction[:, 0])
-        for arm, body, crowd in (
-            (self.arm_first, self.first_index, self.crowd_first),
-            (self.arm_second, self.second, self.crowd_second),
-        ):
-            lever = torch.linalg.cross(arm, direction)
-            added = crowd * torch.einsum("ci,cij,cj->c", lever, self.bodies.inverse_inertia[body], lever)
-            result = result + (self._bodies_only(added) if body is self.first_index else added)
-        return result
+        inverse = self.bodies.inverse_inertia
+        lever = torch.linalg.cross(self.arm_first, direction)
+        first = crowd_first * torch.einsum("ci,cij,cj->c", lever, inverse[self.first_index], lever)
+        lever = torch.linalg.cross(self.arm_second, direction)
+        second = crowd_second * torch.einsum("ci,cij,cj->c", lever, inverse[self.second], lever)
+        return self._bodies_only(first) + second
 
     def _bodies_only(self, values: torch.Tensor) -> torch.Tensor:
         """Values [C, ...] of the first bodies; zero for the ground, which borrows the index of some body.
