@@ -58,9 +58,8 @@ class Pairs:
     def _shared_along(self, touching: torch.Tensor) -> torch.Tensor:
         """Effective masses [C] along normals, shared by how much the candidates of a body push along each other."""
         normal = self.found.normal
-        pushed = self.pool((touching[:, None, None] * normal[:, :, None] * normal[:, None]).flatten(1)).unflatten(
-            1, (3, 3)
-        )
+        outer = touching[:, None, None] * normal[:, :, None] * normal[:, None]
+        pushed = self.pool(outer.flatten(1)).reshape(-1, 3, 3)
         first, second = (
             torch.einsum("ci,cij,cj->c", normal, pushed[body], normal).clamp_min(1.0)
             for body in (self.first_index, self.second)
