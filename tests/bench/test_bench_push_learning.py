@@ -25,14 +25,14 @@ def test_every_setting_has_its_seeds_and_someone_who_does_nothing() -> None:
 
 
 def test_a_piece_is_measured_once_and_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = {"ppo": {**push_learning.STEPS["ppo"], "planar-cube": 3840}, "sac": push_learning.STEPS["sac"]}
+    steps = {"ppo": {**push_learning.STEPS["ppo"], "planar-cube": 4096}, "sac": push_learning.STEPS["sac"]}
     monkeypatch.setattr(push_learning, "STEPS", steps)
     monkeypatch.setattr("carom.train.pushing.STEPS", steps)
     monkeypatch.setattr(push_learning, "TRIALS", 8)
     options = Options(out=tmp_path, draws=1)
     first = push_learning._piece("planar-cube", "ppo", 0, options)
     told = {row["metric"]: row["value"] for row in first}
-    assert told["transitions"] == 3840
+    assert told["transitions"] == 4096
     assert 0 < told["training-minutes"] < 5
     assert told["success-rate-low"] <= told["success-rate"] <= told["success-rate-high"]
     assert told["reached-rate"] >= told["success-rate"]
