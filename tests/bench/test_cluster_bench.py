@@ -16,7 +16,7 @@ def measured(seconds: float, megabytes: float, per_piece: float) -> list[dict]:
     rows = []
     for kind in (*(f"collisions ({teacher})" for teacher in cluster.TEACHERS), "trajectories"):
         for metric, value in (("core-seconds", seconds), ("megabytes", megabytes)):
-            rows.append({"setting": f"a piece of {kind}", "method": "ray", "metric": metric, "value": value})
+            rows.append({"setting": cluster.PIECE, "method": kind, "metric": metric, "value": value})
     for nodes in cluster.NODES:
         own = {"setting": "pieces that do nothing", "method": f"{nodes} nodes", "metric": "per-piece-ms"}
         rows.append({**own, "value": 1e3 * per_piece / nodes})

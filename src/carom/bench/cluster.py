@@ -41,6 +41,7 @@ MACHINES, CORES = (1, 10, 100), 16  #: of the reckoning on paper
 COLLISIONS, MANY = 10**9, 10**6  #: what is reckoned: collisions, trajectories
 DISK = 100e6  #: [bytes/s] that the command's machine writes, taken for the reckoning
 TEACHERS = ("mujoco", "compliant")
+PIECE = "a piece, on one core"
 
 
 def _work(o: Options) -> Work:
@@ -81,7 +82,7 @@ def _rows(values: Rows) -> tuple[Row, ...]:
         ("trajectories", MANY, TRAJECTORIES),
     ):
         pieces = many / of_a_piece
-        seconds, size = (known[f"a piece of {kind}", "ray", metric] for metric in ("core-seconds", "megabytes"))
+        seconds, size = (known[PIECE, kind, metric] for metric in ("core-seconds", "megabytes"))
         title = f"10^{round(np.log10(many))} {kind}"
         found.append(Row(title, "on paper", "terabytes", pieces * size / 1e6, float("nan"), 1))
         found.append(Row(title, "on paper", "core-hours", pieces * seconds / 3600, float("nan"), 1))
@@ -207,19 +208,19 @@ def _pieces(seed: int) -> Rows:
     with TemporaryDirectory(prefix="carom-") as name:
         place = Path(name)
         kinds: dict[str, Callable[[], object]] = {
-            f"a piece of collisions ({teacher})": partial(
+            f"collisions ({teacher})": partial(
                 generate, scene, teacher, 3 * IMPACTS, place / teacher, seed=seed, threads=1
             )
             for teacher in TEACHERS
         }
-        kinds["a piece of trajectories"] = partial(
+        kinds["trajectories"] = partial(
             scale, toss(), calibration(None), place / "toss", count=3 * TRAJECTORIES, seed=seed, threads=1
         )
-        for (setting, make), folder in zip(kinds.items(), (*TEACHERS, "toss"), strict=True):
+        for (kind, make), folder in zip(kinds.items(), (*TEACHERS, "toss"), strict=True):
             start, wall = process_time(), perf_counter()
             make()
             spent = min(process_time() - start, perf_counter() - wall)  # not of other threads
             size = sum(path.stat().st_size for path in (place / folder).glob("*.parquet"))
             for metric, value in (("core-seconds", spent / 3), ("megabytes", size / 3 / 1e6)):
-                rows.append({"setting": setting, "method": "ray", "metric": metric, "value": value})
+                rows.append({"setting": PIECE, "method": kind, "metric": metric, "value": value})
     return rows
