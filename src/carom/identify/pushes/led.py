@@ -9,7 +9,8 @@ from scipy.interpolate import CubicSpline
 from scipy.signal import savgol_filter
 
 from carom.core.errors import CaromError
-from carom.identify.pushes.windows import INSTANTS, WINDOW, Take, Windows, cut_up, read_at, seen_at, settled, unusable
+from carom.identify.pushes.states import read_at, seen_at, settled
+from carom.identify.pushes.windows import INSTANTS, WINDOW, Take, Windows, cut_up, unusable
 from carom.recordings import Recordings, Trajectory
 from carom.recordings.pushes import push_of, pushes_in
 from carom.scenes.pushing import GuidedScene
