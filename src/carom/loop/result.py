@@ -69,7 +69,7 @@ class LoopResult(Result):
             rows = [cells_of(row) for row in self.rows]
             made.append(
                 PrintedTable(
-                    f"{self.out}: {sum(row['recorded'] > 0 for row in self.rows)} rounds",
+                    f"{self.out}: rounds with recordings: {sum(row['recorded'] > 0 for row in self.rows)}",
                     tuple(rows[0]),
                     [[*r.values()] for r in rows],
                     FIGURES,

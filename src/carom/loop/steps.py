@@ -24,6 +24,7 @@ from carom.core.locks import LOCK
 STEPS = ("tune", "train", "deploy")
 STEP, FORMAT = "step.json", "carom-loop-step/1"
 TIMES = "times.jsonl"
+UNCHECKED = (LOCK, "report.html")  #: a page is for people, and names its own folder
 PACKAGES = ("mujoco", "numpy", "scipy", "torch", "stable-baselines3", "safetensors")
 Facts = dict[str, Any]
 
@@ -138,12 +139,12 @@ def step_times(folder: Path, step: str, kind: str = "seconds") -> list[float]:
 
 
 def _files(place: Path) -> dict[str, str]:
-    """SHA-256 of everything that a step wrote, by name."""
+    """SHA-256 of everything that a step wrote, by name; pages are left out."""
     found = {}
     for path in sorted(place.rglob("*")):
         if path.is_symlink():
             raise CaromError(f"{path}: expected a file, got a link; put the file itself there")
         name = path.relative_to(place).as_posix()
-        if path.is_file() and name != STEP and path.name != LOCK:
+        if path.is_file() and name != STEP and path.name not in UNCHECKED:
             found[name] = sha256(path.read_bytes()).hexdigest()
     return found
