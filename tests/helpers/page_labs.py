@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -127,4 +129,7 @@ def furnish(text: str, labs: Labs, place: Path) -> None:
         (place / "lab.xml").write_text(ROBOT)
     if "wedge.obj" in text:
         (place / "wedge.obj").write_text(WEDGE)
+    if re.search(r"import take\.csv", text):
+        take = [sys.executable, EXAMPLES / "motive_take.py", place / "take.csv", place / "bodies.yaml"]
+        subprocess.run(take, check=True, timeout=300)
     shutil.copytree(EXAMPLES, place / "examples")
