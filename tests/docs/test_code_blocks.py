@@ -36,6 +36,8 @@ LESS = {
     "push_tasks(engine, 20": "push_tasks(engine, 2",
     "repeat(20,": "repeat(2,",
     "updates=100": "updates=1",
+    "--scene planar-cube": "--scene planar-cube --steps 4096",
+    "carom rollout policies/push ": "carom rollout policies/push --trials 2 ",
 }
 #: first words of lines that other tests or the makers of a machine look after
 ELSEWHERE = ("make", "pip", "cd", "git", ".")

@@ -14,12 +14,14 @@ from free_recordings import tosses_folder
 from simulated_tosses import parameters_file
 
 from carom import recipes
+from carom.plan.export import strike_motion, write_motion
 from carom.reality import sample_commands, standin
+from carom.scenes.pushing.robots import robot_xml
 
 ROBOT = """<mujoco>
   <worldbody>
     <geom name="floor" type="plane" size="2 2 .1" friction=".3"/>
-    <body name="block" pos=".3 0 .025"><freejoint/><geom name="block" type="box" size=".04 .04 .025" mass=".25"/></body>
+    <body name="block" pos=".3 0 .025"><freejoint/><geom name="block" type="box" size=".04 .04 .025" mass=".2624"/></body>
     <body name="upper" pos="0 0 .03">
       <joint name="shoulder" axis="0 0 1" damping=".2"/><geom type="sphere" size=".02" mass=".8"/>
       <body name="tool" pos=".2 0 0">
@@ -77,6 +79,7 @@ class Labs:
         asked, _, out = command.partition(" --out ")
         if not out or asked not in self.made:
             return False
+        shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(self.made[asked], out)
         return True
 
@@ -124,9 +127,16 @@ def furnish(text: str, labs: Labs, place: Path) -> None:
     for name, source in sources.items():
         named = re.search(rf"(?<![\w/.-]){re.escape(name)}(?![\w-])", text)
         if named and (name not in made or text.index(f"--out {name}") > named.start()):
-            shutil.copytree(source(), place / name)
+            shutil.copytree(source(), place / name, dirs_exist_ok=True)
     if "lab.xml" in text:
         (place / "lab.xml").write_text(ROBOT)
+    if "carom export strike" in text:
+        motion = strike_motion([0.35, 0.0], [0.0, 0.3], height=0.05, yaw=0.0)
+        write_motion(place / "strike", motion, strike={"striker": "round"})
+    if "lab/robot.xml" in text:
+        (place / "lab").mkdir(exist_ok=True)
+        (place / "lab/robot.xml").write_text(robot_xml("arm"))
+        (place / "lab/limits.yaml").write_text(text.partition("# limits.yaml")[2].partition("```")[0].partition("\n")[2])
     if "wedge.obj" in text:
         (place / "wedge.obj").write_text(WEDGE)
     if re.search(r"import take\.csv", text):

@@ -14,7 +14,7 @@ from carom.core.artefacts import read_json
 from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
 from carom.plan.arm import Limits, load_arm, read_limits
-from carom.plan.export import FORMAT, strike_motion
+from carom.plan.export import FORMAT, STEADY, strike_motion
 from carom.plan.joint_files import approach_motion, write_joints, write_tip
 from carom.plan.joint_motion import Base, JointMotion, Stop, joint_motion
 from carom.plan.playback import HEAVIER, Played, play
@@ -23,7 +23,6 @@ from carom.recipes.result import PrintedTable, Result, command
 __all__ = ["ExportResult", "RobotOptions", "export"]
 
 STRIKE = "strike.json"
-SETTLE = 0.02  #: [s] at the commanded velocity before the contact, at least
 PLACE, SPEED = 2e-3, 0.05  #: [m], share of the commanded speed: how far off a strike may arrive when it is played back
 
 
@@ -163,7 +162,7 @@ def export(
         base=base,
         limits=limits.tip,
         free_turn=asked.strike.get("striker") == "round",
-        settle=SETTLE,
+        settle=STEADY,
         rate=asked.rate_hz,
         seed=seed,
     )
