@@ -180,10 +180,12 @@ class Impacts:
     def __len__(self) -> int:
         return len(self.strikes)
 
-    def __getitem__(self, rows: Sequence[int] | NDArray[np.integer]) -> Impacts:
-        index = np.asarray(rows)
-        index = index.astype(np.int64) if not len(index) else index  # an empty list has no type of its own
-        names = tuple(self.names[i] for i in np.arange(len(self))[index])
+    def __getitem__(self, rows: Rows) -> Impacts:
+        every = np.arange(len(self))
+        index = (
+            every[rows] if isinstance(rows, slice) or len(rows) else every[:0]
+        )  # an empty list has no type of its own
+        names = tuple(self.names[i] for i in index)
         return Impacts(self.strikes[index], self.post[index], self.post_std[index], names)
 
 

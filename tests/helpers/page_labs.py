@@ -111,6 +111,12 @@ class Labs:
         return self.place / "graph"
 
 
+def _fewer(line: re.Match[str]) -> str:
+    """A number of the loop's file, as small as it may be."""
+    least = {"rounds": 1, "recordings": 3, "held_out": 3, "trials": 2, "steps": 4096, "later_steps": 4096, "budget": 48}
+    return f"{line[1]}{line[2]}: {least.get(line[2], line[3])}"
+
+
 def furnish(text: str, labs: Labs, place: Path) -> None:
     """Put what `text` reads and does not make itself into `place`."""
     sources = {
@@ -136,10 +142,14 @@ def furnish(text: str, labs: Labs, place: Path) -> None:
     if "lab/robot.xml" in text:
         (place / "lab").mkdir(exist_ok=True)
         (place / "lab/robot.xml").write_text(robot_xml("arm"))
-        (place / "lab/limits.yaml").write_text(text.partition("# limits.yaml")[2].partition("```")[0].partition("\n")[2])
+        (place / "lab/limits.yaml").write_text(
+            text.partition("# limits.yaml")[2].partition("```")[0].partition("\n")[2]
+        )
     if "wedge.obj" in text:
         (place / "wedge.obj").write_text(WEDGE)
     if re.search(r"import take\.csv", text):
         take = [sys.executable, EXAMPLES / "motive_take.py", place / "take.csv", place / "bodies.yaml"]
         subprocess.run(take, check=True, timeout=300)
     shutil.copytree(EXAMPLES, place / "examples")
+    loop = place / "examples/planar_loop.yaml"
+    loop.write_text(re.sub(r"^( *)(\w+): (\d+)", _fewer, loop.read_text(), flags=re.MULTILINE))
