@@ -21,7 +21,9 @@ from carom.scenes.pushing.robots import robot_xml
 ROBOT = """<mujoco>
   <worldbody>
     <geom name="floor" type="plane" size="2 2 .1" friction=".3"/>
-    <body name="block" pos=".3 0 .025"><freejoint/><geom name="block" type="box" size=".04 .04 .025" mass=".2624"/></body>
+    <body name="block" pos=".3 0 .025"><freejoint/>
+      <geom name="block" type="box" size=".04 .04 .025" mass=".2624"/>
+    </body>
     <body name="upper" pos="0 0 .03">
       <joint name="shoulder" axis="0 0 1" damping=".2"/><geom type="sphere" size=".02" mass=".8"/>
       <body name="tool" pos=".2 0 0">
