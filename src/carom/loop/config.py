@@ -44,7 +44,7 @@ class TrainingKeys(StatedModel):
 class TuningKeys(StatedModel):
     """How the simulator is tuned; for pushes only."""
 
-    method: Literal["cma", "gauss-newton", "random", "mjx"] = "cma"
+    method: Literal["cma", "gauss-newton", "random"] = "cma"
     parameters: list[str] | None = None  #: names; None: the usual ones
     budget: int | None = Field(
         default=None, ge=10

@@ -32,7 +32,7 @@ from carom.recordings import Recordings
 from carom.scenes.pushing import GuidedScene, PushScene
 from carom.state import Array, Motion
 
-Method = Literal["cma", "gauss-newton", "random", "mjx"]
+Method = Literal["cma", "gauss-newton", "random"]
 METHODS: tuple[Method, ...] = ("cma", "gauss-newton", "random")
 EACH = 60  #: replays of everything that a search may take for each parameter
 POPULATION, SIGMA = 10, 0.25  #: of CMA-ES
