@@ -104,20 +104,25 @@ def test_single_vector_and_sb3_rows_are_the_same(kind: str, options: dict[str, A
     for action in _actions(steps, count):
         one, two, three = vector.step(action), sync.step(action), ours.step(action)
         for a, b in zip(one[:4], two[:4], strict=True):
-            assert np.array_equal(a, b)
+            assert _same(a, b)
         _same_infos(one[4], two[4])
-        assert np.array_equal(one[0], three[0])
-        assert np.array_equal(one[1].astype(np.float32), three[1])
+        assert _same(one[0], three[0])
+        assert _same(one[1].astype(np.float32), three[1])
         assert np.array_equal(one[2], three[2])
         for row in np.flatnonzero(one[2]):
             info = three[3][row]
-            assert np.array_equal(info["terminal_observation"], one[4]["final_obs"][row])
+            assert _same(info["terminal_observation"], one[4]["final_obs"][row])
             assert info["TimeLimit.truncated"] is False
             assert info["position_error"] == one[4]["final_info"]["position_error"][row]
             assert info["reward_terms"]["R1"] == one[4]["final_info"]["reward_terms"]["R1"][row]
         ended, lived = ended + int(one[2].sum()), lived + int((~one[2]).sum())
     assert ended
     assert lived
+
+
+def _same(a: Any, b: Any) -> bool:
+    """The same up to rounding: sums over one row and over many go in another order."""
+    return bool(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-6, atol=1e-7))
 
 
 def _same_infos(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -127,9 +132,9 @@ def _same_infos(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
             _same_infos(value, theirs[name])
         elif value.dtype == object:
             for a, b in zip(value, theirs[name], strict=True):
-                assert (a is None and b is None) or np.array_equal(a, b)
+                assert (a is None and b is None) or _same(a, b)
         else:
-            assert np.array_equal(value, theirs[name]), name
+            assert _same(value, theirs[name]), name
 
 
 def test_sb3_tells_returns_and_works_with_a_monitor() -> None:

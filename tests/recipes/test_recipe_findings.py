@@ -48,7 +48,7 @@ def test_adapt_says_what_check_found_and_what_it_left_out(tmp_path):
     assert result.to_dict()["dropped"] == dict(result.dropped)
     stages = list(dict.fromkeys(what for what, _, _ in told))
     assert stages[:2] == ["read recordings and base models", "correct base models"]
-    assert sum(what.startswith("hybrid: ") for what in stages) == 3
+    assert sum(what.startswith("hybrid: ") for what in stages) == 4
     assert len(told) > 30  # each of them says how far it is
     assert all(0 <= done <= total for _, done, total in told)
 
