@@ -34,8 +34,10 @@ LESS = {
     "--rate 148": "--rate 148 --count 12",
     "train-graph around thrown": "train-graph around thrown --updates 10",
     "push_tasks(engine, 20": "push_tasks(engine, 2",
-    "repeat(20,": "repeat(2,",
+    "steps=100_000": "steps=4096",
+    "steps=50_000": "steps=4096",
     "updates=100": "updates=1",
+    "plan_pushes(engine, tasks, ": "plan_pushes(engine, tasks, guesses=2, epochs=1, ",
     "--scene planar-cube": "--scene planar-cube --steps 4096",
     "carom rollout policies/push ": "carom rollout policies/push --trials 2 ",
 }
