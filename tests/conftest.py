@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real recordings: beside the repository, or wherever CAROM_DATA says."""
-    folder = Path(os.environ.get("CAROM_DATA", TESTS.parents[1] / "shared" / "data"))
+    folder = Path(os.environ.get("CAROM_DATA") or TESTS.parents[1] / "shared" / "data")
     if not folder.is_dir():
         pytest.skip(f"real recordings are not there ({folder}); set CAROM_DATA to their folder")
     return folder
