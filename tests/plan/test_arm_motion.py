@@ -18,7 +18,7 @@ from carom.core.errors import CaromError
 from carom.plan.arm import Arm, Limits, Rates, load_arm, read_limits
 from carom.plan.export import CartesianLimits, strike_motion, write_motion
 from carom.plan.joint_files import approach_motion
-from carom.plan.joint_motion import Base, JointMotion, StrikelessError, joint_motion
+from carom.plan.joint_motion import Base, Blow, JointMotion, StrikelessError, joint_motion
 from carom.plan.playback import play
 
 pytest.importorskip("mink", reason="mink is not installed: pip install carom[robot]")
@@ -30,8 +30,9 @@ BASE = Base(0.05, -0.02, 0.01, 0.3)
 
 
 def asked(arm: Arm, velocity: Any = VELOCITY, contact: Any = CONTACT, **options: Any) -> JointMotion:
-    more = {"height": HEIGHT, "yaw": 0.0, "base": BASE, "limits": TIP, "free_turn": True, **options}
-    return joint_motion(arm, np.array(contact), np.array(velocity), **more)
+    more = {"base": BASE, "limits": TIP, "free_turn": True, **options}
+    blow = Blow(np.array(contact), np.array(velocity), height=more.pop("height", HEIGHT), yaw=more.pop("yaw", 0.0))
+    return joint_motion(arm, blow, **more)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from carom.core.errors import CaromError, SceneError
 from carom.reality.push_contract import PushCommands, PushReality, PushTasks
 from carom.reality.push_settings import INEXPRESSIBLE, PUSH_SETTINGS, PushEffects, find_push_setting
 from carom.reality.push_standin import push_standin
-from carom.reality.pushed_block import Drive, Pushed, Rubbing, base_of, impulse_at, step
+from carom.reality.pushed_block import Drive, Pushed, Rubbing, Tip, base_of, impulse_at, step
 from carom.recordings import read
 from carom.recordings.pushes import gap_between
 from carom.scenes.pushing import push_scene
@@ -29,7 +29,7 @@ def slid(velocity: tuple[float, float, float], friction: float = 0.3, **more: fl
     state = Pushed(np.zeros((1, 2)), np.zeros(1), np.array([velocity]), FAR.copy(), np.zeros((1, 2)))
     rubbing = Rubbing(np.array([friction]), np.array([0.3]), **more)
     for _ in range(600):
-        step(base, rubbing, state, Drive.along(np.zeros((1, 2))), H, radius=0.012)
+        step(base, rubbing, state, Drive.along(np.zeros((1, 2))), H, tip=Tip(0.012))
     return state
 
 
@@ -75,7 +75,7 @@ def test_without_inertia_a_block_stops_where_its_push_ends() -> None:
         rubbing = Rubbing(np.array([0.2]), np.array([0.3]))
         for k in range(300):
             drive = Drive.along(np.array([[0.5 if k < 60 else 0.0, 0.0]]))
-            step(base, rubbing, state, drive, H, radius=0.012, inertia=inertia)
+            step(base, rubbing, state, drive, H, tip=Tip(0.012), inertia=inertia)
         ends.append(float(state.centre[0, 0] - state.tool[0, 0]))
     assert ends[1] == pytest.approx(0.042, abs=1e-3)
     assert ends[0] == pytest.approx(0.042 + 0.25 / (2 * 0.2 * 9.81), rel=0.05)

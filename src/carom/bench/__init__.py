@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from carom.core.errors import CaromError, unknown_name
-from carom.core.progress import Progress, silent
+from carom.core.progress import Progress
 
 if TYPE_CHECKING:
     from carom.bench.benchmark import Benchmark
@@ -36,21 +36,22 @@ MODULES = {
 NAMES = tuple(MODULES)
 
 
-def run_benchmark(
-    name: str,
-    *,
-    data: Path | None = None,
-    draws: int | None = None,
-    samples: int | None = None,
-    out: Path = Path("out/bench"),
-    seed: int = 0,
-    threads: int = 0,
-    only: tuple[str, ...] = (),
-    progress: Progress = silent,
-) -> Results:
-    """Run the benchmark of this name; None is its own default, and an option that it does not take is an error."""
+class Asked(TypedDict, total=False):
+    """Options of a run; those that are left out, or None, are the benchmark's own."""
+
+    data: Path | None  #: folder of real recordings, where they are needed
+    draws: int | None
+    samples: int | None  #: simulated impacts per teacher
+    out: Path  #: folder for models and finished pieces
+    seed: int
+    threads: int
+    only: tuple[str, ...]  #: beginnings of the names of the pieces to run; none: all
+    progress: Progress
+
+
+def run_benchmark(name: str, **asked: Unpack[Asked]) -> Results:
+    """Run the benchmark of this name; an option that it does not take is an error."""
     if name not in MODULES:
         raise CaromError(unknown_name("benchmark", name, NAMES))
     benchmark: Benchmark = import_module(f"carom.bench.{MODULES[name]}").BENCHMARK
-    common = {"out": out, "seed": seed, "threads": threads, "only": only, "progress": progress}
-    return benchmark.run(benchmark.options(data=data, draws=draws, samples=samples, **common))
+    return benchmark.run(benchmark.options(**asked))

@@ -54,7 +54,9 @@ class Benchmark:
         samples = () if self.samples is None else ("--samples",)
         return (*(("--data",) if self.data else ()), "--draws", *samples)
 
-    def options(self, *, data: Path | None, draws: int | None, samples: int | None, **common: Any) -> Options:
+    def options(
+        self, *, data: Path | None = None, draws: int | None = None, samples: int | None = None, **common: Any
+    ) -> Options:
         """The options of a run: defaults where None, an error for an option that would have no effect."""
         if data is not None and not self.data:
             raise CaromError(f"bench {self.name} takes no --data; it takes {', '.join(self.takes)}")
@@ -62,7 +64,8 @@ class Benchmark:
             raise CaromError(f"bench {self.name} takes no --samples; it takes {', '.join(self.takes)}")
         if data is None and self.data:
             raise CaromError(f"{self.name} needs --data DIR: {self.data} (see CONTRIBUTING.md for where to get them)")
-        return Options(draws=draws or self.draws, samples=samples or self.samples or 0, data=data or Path(), **common)
+        own = {"draws": draws or self.draws, "samples": samples or self.samples or 0, "data": data or Path()}
+        return Options(**{"out": Path("out/bench"), **common, **own})
 
     def run(self, options: Options) -> Results:
         """Do what is not done yet; the results are the same as those of a run without a break."""

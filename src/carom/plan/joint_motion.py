@@ -84,13 +84,20 @@ class StrikelessError(CaromError):
     """No motion of the arm does this strike; the message names the limit."""
 
 
+@dataclass(frozen=True)
+class Blow:
+    """What the tool has to do in the world of the recordings."""
+
+    place: Array  #: [2] where it touches [m]
+    velocity: Array  #: [2] m/s
+    height: float  #: of the tool's site [m]
+    yaw: float  #: of the striker [rad]
+
+
 def joint_motion(
     arm: Arm,
-    contact: Array,
-    velocity: Array,
+    blow: Blow,
     *,
-    height: float,
-    yaw: float,
     base: Base,
     limits: CartesianLimits,
     free_turn: bool,
@@ -98,21 +105,20 @@ def joint_motion(
     rate: float = 1000.0,
     seed: int = 0,
 ) -> JointMotion:
-    """The shortest motion of an arm that strikes at `contact` [2] with `velocity` [2], within all limits.
+    """The shortest motion of an arm that strikes so, within all limits; `settle` [s] before contact it is that fast.
 
     Raises with the limit that stops it, and with the fastest strike along this line that none of them does.
     """
-    options = {"height": height, "yaw": yaw, "settle": settle}
-    line = _Line(arm, base, yaw, contact, height, free_turn, np.random.default_rng(seed))
-    found = _search(line, contact, velocity, limits, rate, options)
+    line = _Line(arm, base, blow, free_turn, np.random.default_rng(seed))
+    found = _search(line, blow, limits, rate, settle)
     if isinstance(found, JointMotion):
         return found
     slowest, fastest = 0.0, 1.0
     for _ in range(5 if found.limit != "reach" else 0):
         share = 0.5 * (slowest + fastest)
-        tried = _search(line, contact, share * velocity, limits, COARSE, options)
+        tried = _search(line, replace(blow, velocity=share * blow.velocity), limits, COARSE, settle)
         slowest, fastest = (share, fastest) if isinstance(tried, JointMotion) else (slowest, share)
-    speed = float(np.linalg.norm(velocity))
+    speed = float(np.linalg.norm(blow.velocity))
     slower = (
         f"; along this line it strikes with up to {slowest * speed:.2g} m/s, asked for were {speed:.3g} m/s"
         if slowest
@@ -121,15 +127,14 @@ def joint_motion(
     raise StrikelessError(f"robot {arm.name} cannot do this strike: {found.words()}{slower}")
 
 
-def _search(
-    line: _Line, contact: Array, velocity: Array, limits: CartesianLimits, rate: float, options: dict[str, float]
-) -> JointMotion | Stop:
+def _search(line: _Line, blow: Blow, limits: CartesianLimits, rate: float, settle: float) -> JointMotion | Stop:
     """The first motion within all limits, or what stops the one that comes nearest to it."""
-    postures = line.postures(velocity)
+    postures = line.postures(blow.velocity)
+    options = {"height": blow.height, "yaw": blow.yaw, "settle": settle}
     nearest = Stop("reach", np.inf, 0.0, f"the arm does not reach {_place(line.contact)}")
     for share in SHARES:
         gentle = replace(limits, acceleration=share * limits.acceleration, jerk=share**1.5 * limits.jerk)
-        tips = [strike_motion(contact, velocity, limits=gentle, rate=r, **options) for r in (COARSE, rate)]
+        tips = [strike_motion(blow.place, blow.velocity, limits=gentle, rate=r, **options) for r in (COARSE, rate)]
         for turn, posture in postures[:TRIED]:
             for tip in tips if rate != COARSE else tips[:1]:
                 found = line.follow(tip, turn, posture)
@@ -146,16 +151,14 @@ def _search(
 class _Line:
     """An arm and a place where it strikes."""
 
-    def __init__(
-        self, arm: Arm, base: Base, yaw: float, contact: Array, height: float, free: bool, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, arm: Arm, base: Base, blow: Blow, free: bool, rng: np.random.Generator) -> None:
         try:
             import mink
         except ImportError as error:
             raise CaromError("joint trajectories need mink: pip install 'carom[robot]'") from error
         self.mink: Any = mink
-        self.arm, self.base, self.yaw = arm, base, yaw
-        self.contact = np.append(contact, height)
+        self.arm, self.base, self.yaw = arm, base, blow.yaw
+        self.contact = np.append(blow.place, blow.height)
         self.turns = np.linspace(0, 2 * np.pi, TURNS, endpoint=False) if free else np.zeros(1)
         low, high = np.clip(arm.range, -np.pi, np.pi).T
         self.starts = [arm.home]

@@ -21,7 +21,7 @@ from carom.reality.push_contract import PERIOD, Controller, PushCommands, PushTa
 from carom.reality.push_folder import PushTake, write_pushes
 from carom.reality.push_machine import Joints, Machine, machine_of
 from carom.reality.push_settings import PushEffects, PushSetting, find_push_setting
-from carom.reality.pushed_block import Base, Pushed, Rubbing, base_of, step
+from carom.reality.pushed_block import Base, Pushed, Rubbing, Tip, base_of, step
 from carom.state import Array, SceneState, rotate
 
 if TYPE_CHECKING:
@@ -192,8 +192,7 @@ class _Run:
             state,
             drive,
             self.h,
-            radius=lab.machine.radius,
-            offset=lab._misalignment,
+            tip=Tip(lab.machine.radius, lab._misalignment),
             reaches=self.joints.reaches(),
             inertia=effects.inertia,
         )

@@ -73,6 +73,14 @@ class Pushed:
 
 
 @dataclass(frozen=True)
+class Tip:
+    """The round end of the tool."""
+
+    radius: float  #: [m]
+    offset: Array | None = None  #: [2] where it really is, seen from where it is thought to be [m]
+
+
+@dataclass(frozen=True)
 class Drive:
     """What tools do in one step: `weight` w' = `push`, were nothing in their way; an infinite weight: w' = `push`."""
 
@@ -174,18 +182,18 @@ class _Contact:
     tool: Array  #: [N, 2, 2] the same of the tool
 
 
-def _contacts(base: Base, state: Pushed, radius: float, offset: Array, reaches: Array) -> list[_Contact]:
+def _contacts(base: Base, state: Pushed, tip: Tip, reaches: Array) -> list[_Contact]:
     """The nearest point of each part; a tool that is lifted over the block (not `reaches` [N]) meets nothing."""
     found = []
-    tip = state.tool + offset
-    local = rotate(tip - state.centre, -state.yaw) + base.com
+    centre = state.tool if tip.offset is None else state.tool + tip.offset
+    local = rotate(centre - state.centre, -state.yaw) + base.com
     for part in base.parts:
         distance, point, normal = nearest(part, local)
         n, arm = rotate(normal, state.yaw), rotate(point - base.com, state.yaw)
         t = np.stack([-n[:, 1], n[:, 0]], axis=-1)
         rows = np.stack([n, t], axis=1)
         lever = arm[:, None, 0] * rows[..., 1] - arm[:, None, 1] * rows[..., 0]
-        gap = np.where(reaches, distance - radius, np.inf)
+        gap = np.where(reaches, distance - tip.radius, np.inf)
         found.append(_Contact(gap, np.concatenate([rows, lever[..., None]], axis=-1), rows))
     return found
 
@@ -197,18 +205,13 @@ def step(
     drive: Drive,
     h: float,
     *,
-    radius: float,
-    offset: Array | None = None,
+    tip: Tip,
     reaches: Array | None = None,
     inertia: bool = True,
 ) -> Array:
-    """Advance all rows by `h` [s], in place; gives the impulses that the tools took [N, 2] [N s].
-
-    `offset` [2] is where the tool's tip really is, seen from where it is thought to be [m].
-    """
+    """Advance all rows by `h` [s], in place; gives the impulses that the tools took [N, 2] [N s]."""
     count = len(state.yaw)
-    shift = np.zeros(2) if offset is None else offset
-    near = _contacts(base, state, radius, shift, np.ones(count, dtype=bool) if reaches is None else reaches)
+    near = _contacts(base, state, tip, np.ones(count, dtype=bool) if reaches is None else reaches)
     mass = base.mass * np.array([1.0, 1.0, base.gyration**2]) * (1.0 if inertia else 0.0)
     held = np.isinf(drive.weight)
     lightness: Array = np.asarray(np.where(held, 0.0, 1.0 / np.where(held, 1.0, drive.weight)))

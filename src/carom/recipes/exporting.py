@@ -16,7 +16,7 @@ from carom.core.progress import Progress, silent
 from carom.plan.arm import Limits, load_arm, read_limits
 from carom.plan.export import FORMAT, STEADY, strike_motion
 from carom.plan.joint_files import approach_motion, write_joints, write_tip
-from carom.plan.joint_motion import Base, JointMotion, Stop, joint_motion
+from carom.plan.joint_motion import Base, Blow, JointMotion, Stop, joint_motion
 from carom.plan.playback import HEAVIER, Played, play
 from carom.recipes.result import PrintedTable, Result, command
 
@@ -155,10 +155,7 @@ def export(
     progress("inverse kinematics", 0, 2)
     motion = joint_motion(
         arm,
-        at[:2],
-        heading[:2],
-        height=at[2],
-        yaw=asked.contact.yaw_world_rad,
+        Blow(at[:2], heading[:2], height=float(at[2]), yaw=asked.contact.yaw_world_rad),
         base=base,
         limits=limits.tip,
         free_turn=asked.strike.get("striker") == "round",

@@ -14,7 +14,7 @@ from carom.core.errors import CaromError
 from carom.core.progress import Progress, silent
 from carom.identify.next.candidates import off_corners, practical, reachable
 from carom.identify.next.choose import Suggestion
-from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
+from carom.identify.next.suggest import describe, looked_for, suggest_strikes, suggest_tosses
 from carom.identify.parameter_files import choose_one, parameter_files, refuse_of_others
 from carom.identify.result import Identification
 from carom.identify.result import read as read_parameters
@@ -153,12 +153,11 @@ def _for_bodies(
         pairs = [pair for one in given for pair in _described_by(folder, one)]
     found = []
     for recorded, identification in pairs:
-        motions, model = described(recorded, identification)
+        known = describe(recorded, identification)
+        motions = known.motions
         title = f"{motions.names[0]} and {len(motions) - 1} more" if len(motions) > 1 else motions.names[0]
         made = suggest_tosses(
-            motions,
-            model,
-            identification,
+            known,
             names=looked_for(motions, identification),
             count=count,
             seed=seed,

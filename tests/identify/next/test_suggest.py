@@ -18,7 +18,7 @@ from carom.core.errors import CaromError
 from carom.engines.mujoco.collide import Collider
 from carom.identify.next.candidates import free_candidates, off_corners, practical, reachable
 from carom.identify.next.choose import Known, Suggestion
-from carom.identify.next.suggest import described, looked_for, suggest_strikes, suggest_tosses
+from carom.identify.next.suggest import Described, describe, looked_for, suggest_strikes, suggest_tosses
 from carom.identify.result import Errors, Estimate, Identification, Verdict
 from carom.identify.tosses.problem import MotionProblem
 from carom.identify.tosses.recorded import Motions
@@ -96,7 +96,9 @@ def test_a_suggested_toss_tells_more_than_a_random_one() -> None:
     starts = _drops(4)
     model = MotionModel(BALL, TRUE, None)
     stated = _stated(TRUE)
-    made = suggest_tosses(_recorded(starts), model, stated, names=tuple(TRUE), count=2, candidates=32, threads=1)
+    made = suggest_tosses(
+        Described(_recorded(starts), model, stated), names=tuple(TRUE), count=2, candidates=32, threads=1
+    )
     first = made[0]
     assert first.most == "friction"  # straight drops said nothing about it
     now = _log_spread(starts)
@@ -119,7 +121,9 @@ def test_what_no_toss_shows_is_named() -> None:
     model = MotionModel(BALL, {**TRUE, "mass_scale": 1.0}, None)
     names = ("friction", "damping", "mass_scale")
     stated = _stated({**TRUE, "mass_scale": 1.0})
-    first = suggest_tosses(_recorded(_drops(3)), model, stated, names=names, count=1, candidates=16, threads=1)[0]
+    first = suggest_tosses(
+        Described(_recorded(_drops(3)), model, stated), names=names, count=1, candidates=16, threads=1
+    )[0]
     assert first.unseen == ("mass_scale",)
     mass = first.spreads[2]
     assert mass.after == pytest.approx(mass.before, rel=0.01)
@@ -127,10 +131,10 @@ def test_what_no_toss_shows_is_named() -> None:
 
 def test_suggestions_repeat_and_do_not_depend_on_threads() -> None:
     motions, model = _recorded(_drops(3)), MotionModel(BALL, TRUE, None)
-    known = (motions, model, _stated(TRUE))
-    one, two = (suggest_tosses(*known, names=tuple(TRUE), candidates=16, threads=t) for t in (1, 2))
+    known = Described(motions, model, _stated(TRUE))
+    one, two = (suggest_tosses(known, names=tuple(TRUE), candidates=16, threads=t) for t in (1, 2))
     assert one == two
-    other = suggest_tosses(*known, names=tuple(TRUE), candidates=16, threads=1, seed=5)
+    other = suggest_tosses(known, names=tuple(TRUE), candidates=16, threads=1, seed=5)
     assert [s.words for s in other] != [s.words for s in one]
 
 
@@ -144,11 +148,11 @@ def test_boxes_land_on_faces_edges_and_corners() -> None:
 def test_wrong_questions_are_refused() -> None:
     motions, model = _recorded(_drops(3)), MotionModel(BALL, TRUE, None)
     with pytest.raises(CaromError, match=r"unknown parameter 'frictoin'.*friction"):
-        suggest_tosses(motions, model, _stated(TRUE), names=("frictoin",))
+        suggest_tosses(Described(motions, model, _stated(TRUE)), names=("frictoin",))
     with pytest.raises(CaromError, match="at least one suggestion"):
-        suggest_tosses(motions, model, _stated(TRUE), count=0)
+        suggest_tosses(Described(motions, model, _stated(TRUE)), count=0)
     with pytest.raises(CaromError, match=r"parameters are of strikes \('striker_friction'\)"):
-        described(motions, _identification({"striker_friction": 0.3}))
+        describe(motions, _identification({"striker_friction": 0.3}))
 
 
 # strikes

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,10 +43,16 @@ MISSED_BY = 0.12  #: distance of features by which a person misses a toss that w
 JOLTS = 5  #: starts tried with such errors
 
 
+class Described(NamedTuple):
+    """Recordings of free bodies, and what is known of them before another one is suggested."""
+
+    motions: Motions
+    model: MotionModel  #: the calibrated engine
+    identification: Identification  #: how well its parameters are known
+
+
 def suggest_tosses(
-    motions: Motions,
-    model: MotionModel,
-    identification: Identification,
+    described: Described,
     *,
     names: Sequence[str] | None = None,
     count: int = 3,
@@ -61,6 +68,7 @@ def suggest_tosses(
     """
     told = progress or (lambda done, total: None)
     _at_least_one(count, candidates)
+    motions, model, identification = described
     parameters = _free_parameters(motions, model, names)
     held = {k: v for k, v in model.values.items() if k not in {p.name for p in parameters}}
     known = motions
@@ -130,7 +138,7 @@ def looked_for(motions: Motions, identification: Identification) -> tuple[str, .
     return tuple(name for name in open_ones if name not in read)
 
 
-def described(motions: Motions, identification: Identification) -> tuple[Motions, MotionModel]:
+def describe(motions: Motions, identification: Identification) -> Described:
     """The recordings with their sides as they were identified, and the calibrated engine, from `parameters.yaml`."""
     values = {e.name: e.value for e in identification.estimates}
     for name in values:
@@ -139,13 +147,13 @@ def described(motions: Motions, identification: Identification) -> tuple[Motions
     seen = identification.extra.get("sides") or {}
     rows = [i for i, name in enumerate(motions.names) if seen.get(name) in SIDE_NAMES]
     if not rows or "com_offset" not in values or not is_cube(motions.scene.bodies[0]):
-        return motions, MotionModel(motions.scene, values, None)
+        return Described(motions, MotionModel(motions.scene, values, None), identification)
     labels = np.array([SIDE_NAMES.index(seen[motions.names[i]]) for i in rows])
     gravity = values.get("gravity", motions.starts.gravity)
     sides = learn_sides(motions[rows], labels, values["com_offset"], gravity)
     directions = sides.likeliest(motions)
     directions[rows] = SIDES[labels]
-    return motions.with_sides(directions), MotionModel(motions.scene, values, sides)
+    return Described(motions.with_sides(directions), MotionModel(motions.scene, values, sides), identification)
 
 
 def suggest_strikes(
