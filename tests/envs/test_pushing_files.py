@@ -85,6 +85,19 @@ def test_one_line_for_every_mistake(tmp_path: Path, text: str, message: str) -> 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("joint", "message"),
+    [
+        ('<joint type="ball"/>', "body 'finger' has a ball joint; pushing needs hinges and slides"),
+        ('<joint axis="0 0 1"/>', "a joint of body 'finger' has no name"),
+    ],
+)
+def test_joints_that_pushing_does_not_know_are_refused(tmp_path: Path, joint: str, message: str) -> None:
+    cell = CELL.replace('<geom type="capsule"', joint + '<geom type="capsule"')
+    with pytest.raises(CaromError, match=message):
+        load_task(written(tmp_path, cell=cell))
+
+
 def test_what_is_no_task_file_is_told(tmp_path: Path) -> None:
     written(tmp_path)
     with pytest.raises(CaromError, match=r"cell.xml is an MJCF.*write cell.yaml beside it: \{format: carom-pushing/1"):

@@ -239,6 +239,7 @@ def _set(header: dict[str, object], path: str, value: object) -> None:
         ("sliding", None, r"hybrid\.json: key 'sliding'"),
         ("engine_values", [1, 2], r"hybrid\.json: key 'engine_values'"),
         ("engine_values.ground_friction", float("inf"), r"must be finite, the first two positive"),
+        ("engine_values.com_y", 10**400, r"hybrid\.json is damaged: OverflowError"),
     ],
 )
 def test_a_damaged_header_is_named(saved: Path, path: str, value: object, message: str) -> None:

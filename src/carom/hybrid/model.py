@@ -192,7 +192,7 @@ def load_hybrid(folder: str | Path) -> HybridModel:
         sliding = Sliding(**{k: float(v) for k, v in header["sliding"].items()})
         values = {str(k): float(v) for k, v in header["engine_values"].items()}
         fidelity = {str(k): float(v) for k, v in header["student_relative_difference"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f"{path} is damaged: {type(error).__name__} {error}") from error
     numbers = [sliding.friction, sliding.viscosity, sliding.size, sliding.lag, *values.values()]
     if not np.isfinite(numbers).all() or sliding.friction <= 0 or sliding.size <= 0:

@@ -53,6 +53,7 @@ class PushScene(Scene):
                 raise SceneError(
                     f"scene '{self.name}': pushing needs the role {role}; roles: {{target: BODY, tool: BODY}}"
                 )
+        _check_joints(self.model, self.name)
         servo_of(self.model, self.name)
         _check_moving(self.model, self.name, self.own.roles)
 
@@ -89,7 +90,7 @@ class PushScene(Scene):
         """Of the robot, in the order of `SceneState.joints`."""
         model = self.model
         own = [j for j in range(model.njnt) if int(model.jnt_type[j]) != 0]
-        return tuple(model.joint(j).name or f"joint_{j}" for j in own)
+        return tuple(model.joint(j).name for j in own)
 
     @cached_property
     def servos(self) -> tuple[int, ...]:
@@ -179,6 +180,16 @@ class PushScene(Scene):
         """See `Scene`."""
         write_contact_parameters(self.name, batch, values)
         write_robot(self, batch, values)
+
+
+def _check_joints(model: mujoco.MjModel, name: str) -> None:
+    """Refuse joints that are not hinges or slides, and those that recordings could not name."""
+    for j in range(model.njnt):
+        kind, body = mujoco.mjtJoint(int(model.jnt_type[j])), model.body(int(model.jnt_bodyid[j])).name
+        if kind == mujoco.mjtJoint.mjJNT_BALL:
+            raise SceneError(f"scene '{name}': body '{body}' has a ball joint; pushing needs hinges and slides")
+        if kind != mujoco.mjtJoint.mjJNT_FREE and not model.joint(j).name:
+            raise SceneError(f"scene '{name}': a joint of body '{body}' has no name; give it one, recordings use it")
 
 
 def servo_of(model: mujoco.MjModel, name: str) -> tuple[int, ...]:
