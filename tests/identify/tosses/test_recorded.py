@@ -130,6 +130,24 @@ def test_discs_that_keep_their_speed_glide_on_air():
     np.testing.assert_allclose(scene.widths, 0.05)
 
 
+def rested(trajectory, seconds):
+    """The same after a rest at the beginning."""
+    step = trajectory.period
+    count = round(seconds / step)
+    time = np.r_[np.arange(count) * step, count * step + trajectory.time]
+    paths = {n: np.r_[np.repeat(p[:1], count, axis=0), p] for n, p in trajectory.position_world.items()}
+    return replace(trajectory, time=time, position_world=paths)
+
+
+def test_a_rest_at_the_beginning_is_no_air_table():
+    for slows, planar in ((0.0, True), (0.8, False)):
+        trajectory = rested(pair(Path("pairs"), (0.1, 0.2), slows=slows), 1.0)
+        scene = free_scene(Recordings(Path("pairs"), trajectory.bodies, (trajectory,)), [trajectory])
+        assert scene.planar is planar
+    lying = replace(trajectory, position_world={n: p[:1] + 0 * p for n, p in trajectory.position_world.items()})
+    assert not free_scene(Recordings(Path("pairs"), lying.bodies, (lying,)), [lying]).planar
+
+
 def test_what_cannot_be_simulated_is_skipped_with_a_reason(tossed):
     recordings = tossed.recordings
     first = recordings.trajectories[0]

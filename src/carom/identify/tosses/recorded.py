@@ -13,6 +13,8 @@ from carom.core.errors import CaromError, RecordingError, SceneError, Uninformat
 from carom.identify.tosses.simulate import Starts
 from carom.recordings.geometry import lowest_point
 from carom.recordings.impacts.ground import is_tossed
+from carom.recordings.impacts.segment import find_impacts
+from carom.recordings.sampled import first_motion
 from carom.recordings.starts import Start, find_start
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.scenes.free import FreeScene, timestep
@@ -22,6 +24,8 @@ from carom.state import Array, Motion
 ON_THE_FLOOR = 0.005  #: [m] a rest height within this of 0 means that the ground is at 0
 GLIDING = 0.3  #: [s] after a contact on an air table; later, its tilt and draughts tell more than the contact did
 LONGEST, MOST_FRAMES = 60.0, 100_000  #: [s] and sample periods that a recording may go on: all of it is simulated
+MOVES = 0.05  #: [m/s] a body that is slower lies
+FEWEST = 5  #: samples that tell whether a body slows down
 GLIDES = 0.15  #: [m/s^2] bodies that slow down by less than this glide on air
 
 
@@ -144,19 +148,36 @@ def _differ(a: Body, b: Body) -> bool:
 
 
 def _glides(trajectory: Trajectory) -> bool:
-    """Whether the bodies keep their speed between contacts, as on an air table."""
-    slowest = []
-    for name in trajectory.bodies:
-        path = trajectory.position_world[name][:, :2]
-        good = np.isfinite(path).all(axis=-1)
-        count = int(good.sum()) // 4
-        if count < 5:
-            return False
-        time = trajectory.time[good][:count]
-        drop = np.polyfit(time - time[0], path[good][:count], 2)[0] * 2
-        speed = np.linalg.norm(np.polyfit(time - time[0], path[good][:count], 1)[0])
-        slowest.append(float(np.linalg.norm(drop)) if speed > 0.05 else 0.0)
-    return max(slowest) < GLIDES
+    """Whether the bodies keep their speed between contacts, as on an air table; not so where none is seen to move."""
+    contacts = [impact.time for impact in find_impacts(trajectory)]
+    braked = [b for name in trajectory.bodies if (b := _braking(trajectory, name, contacts)) is not None]
+    return bool(braked) and max(braked) < GLIDES
+
+
+def _braking(trajectory: Trajectory, name: str, contacts: Sequence[float]) -> float | None:
+    """How much the speed of a body changes by itself [m/s^2], over up to a quarter of its samples, in which it moves.
+
+    Those it begins with; if it lies there, those before the first contact (what sets it going may be a hand: not the
+    first half of them), or those after the last. None: it lies in all of them.
+    """
+    path = trajectory.position_world[name][:, :2]
+    good = np.isfinite(path).all(axis=-1)
+    count = int(good.sum()) // 4
+    if count < FEWEST:
+        return float("inf")
+    time, path = trajectory.time[good], path[good]
+    parts = [slice(0, count)]
+    if contacts:
+        onset = first_motion(time, path, trajectory.period)
+        first, before, after = np.searchsorted(
+            time, [time[0] if onset is None else onset.time, min(contacts), max(contacts) + trajectory.period]
+        )
+        parts += [slice(max(before - count, (first + before) // 2), before), slice(after, after + count)]
+    for part in parts:
+        t, p = time[part], path[part]
+        if len(t) >= FEWEST and np.linalg.norm(np.polyfit(t - t[0], p, 1)[0]) > MOVES:
+            return float(np.linalg.norm(2 * np.polyfit(t - t[0], p, 2)[0]))
+    return None
 
 
 def _ground_height(recordings: Recordings, trajectories: Sequence[Trajectory]) -> float:
