@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 from synthetic_recordings import BOX, CUBE, TOOL, Strike, quaternion_of, toss, two_discs
 
 from carom.core.rotations import multiply
-from carom.recordings import Ground, Recordings, check, write
+from carom.reality import sample_commands, standin
+from carom.recordings import Ground, Recordings, check, read, write
 from carom.recordings.checks.upward import falls
 
 STRIKE = Strike(duration=1.5)
@@ -30,6 +31,12 @@ def report_on(folder, *trajectories, **keywords):
     named = [replace(t, name=f"hit_{i:03d}.csv", bodies=bodies) for i, t in enumerate(trajectories)]
     write(folder, Recordings(folder, bodies, tuple(named), **keywords))
     return check(folder)
+
+
+def first_rows(t, count):
+    paths = {n: p[:count] for n, p in t.position_world.items()}
+    turns = {n: None if q is None else q[:count] for n, q in t.quaternion_world.items()}
+    return replace(t, time=t.time[:count], position_world=paths, quaternion_world=turns)
 
 
 def codes(report, *levels):
@@ -301,6 +308,35 @@ def test_lengths_off_in_one_file_are_named(tmp_path):
     assert "mm apart at contact, in most other files" in found[0]
     assert "'box' lies 55.0 mm high, in most other files 50.0 mm" in found[1]
     assert "other-size" not in codes(report_on(tmp_path / "right", *hits(6)))
+
+
+@pytest.mark.parametrize("scale", [0.9, 1.1])
+def test_lengths_off_in_one_file_of_small_bodies_are_named(tmp_path, scale):
+    """Ten per cent of an 8 cm block are 6 mm at contact, and 2.5 mm of its height: less than of larger ones."""
+    reality = standin("resin-low", "square", seed=5)
+    commands = sample_commands(reality.shape, 4, np.random.default_rng(0))
+    made = read(reality.execute(commands, tmp_path / "lab", seed=1)).trajectories
+    odd = replace(made[2], position_world={n: scale * p for n, p in made[2].position_world.items()})
+    found = [f.message for f in report_on(tmp_path / "odd", *made[:2], odd, made[3]).findings if f.code == "other-size"]
+    assert len(found) == 1
+    assert found[0].startswith("hit_002.csv: the outlines are ")
+    assert "other-size" not in codes(check(tmp_path / "lab"))
+
+
+@pytest.mark.parametrize("scale", [0.9, 1.1])
+def test_lengths_off_in_one_file_of_tosses_are_named(tmp_path, scale):
+    made = [toss(seed=s, scale=scale if s == 3 else 1.0) for s in range(5)]
+    found = [f.message for f in report_on(tmp_path / "lie", *made).findings if f.code == "other-size"]
+    assert found == [
+        f"hit_003.csv: 'cube' comes to rest {50 * scale:.1f} mm high, where the other files make it 50.0 mm; are its "
+        "lengths in another unit or scale, or its bodies of another size?"
+    ]
+    cut = [first_rows(t, 60) for t in made]  # before they have come to rest: only the fall tells
+    found = [f.message for f in report_on(tmp_path / "fall", *cut).findings if f.code == "other-size"]
+    assert len(found) == 1
+    assert found[0].startswith(f"hit_003.csv: 'cube' falls with {scale * 9.81:.3g}"[:-1])
+    higher = [*made[:3], replace(made[4], position_world={"cube": made[4].position_world["cube"] + [0, 0, 0.0029]})]
+    assert "other-size" not in codes(report_on(tmp_path / "table", *higher))  # a table is not level to 2 mm
 
 
 def test_masses_that_differ_by_file_are_stated(tmp_path):

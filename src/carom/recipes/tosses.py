@@ -139,7 +139,8 @@ def _calibrated(
         graph = corrected(learned, model, trained)
         identification = _graphs_tested(identification, model, tested, {"": learned, "_corrected": graph.model})
     fitted = [recordings.trajectories[row] for row in rows if recordings.trajectories[row].name in trained.names]
-    identification = replace(identification, derived=(*identification.derived, *measured(fitted)))
+    derived = identification.derived
+    identification = replace(identification, derived=(*derived, *measured(fitted, derived)))
     if left_out:
         identification = replace(identification, extra={**identification.extra, "left_out": dict(left_out)})
     return Calibrated(identification, model, trained, tested, left_out, graph)

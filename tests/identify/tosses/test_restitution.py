@@ -10,6 +10,7 @@ from synthetic_recordings import Strike, toss, two_discs
 
 from carom.identify import trust
 from carom.identify.problem import Problem
+from carom.identify.result import Estimate
 from carom.identify.result import read as read_parameters
 from carom.identify.tosses.restitution import contact_character, measured, played
 from carom.identify.tosses.result import TOGETHER, freedom
@@ -34,6 +35,21 @@ def test_what_is_left_of_the_closing_speed_is_read_off():
     )
     assert not measured([toss()])  # a cube meets the ground by its corners
     assert not measured([Strike().trajectory()])  # a box is not round
+
+
+def test_parameters_that_play_another_restitution_are_told():
+    pair = two_discs()[0]
+
+    def reason(value: float) -> str:
+        simulated = Estimate("restitution", value, "1", value, value, (0.0, 1.0), "identified", "")
+        return measured([pair], [simulated])[0].reason
+
+    plain = measured([pair])[0].reason
+    assert reason(RESTITUTION) == plain
+    more, less = reason(RESTITUTION + 0.07).removeprefix(plain), reason(RESTITUTION - 0.2).removeprefix(plain)
+    assert more.startswith("; the identified parameters play 0.97: simulated bodies part faster, by 0.0")
+    assert less.startswith("; the identified parameters play 0.7: simulated bodies part slower, by 0.2")
+    assert more.endswith("of their closing speed")
 
 
 def test_its_interval_holds_the_truth_as_often_as_it_says_and_grows_with_noise():

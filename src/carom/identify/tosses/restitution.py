@@ -82,8 +82,11 @@ def played(problem: Problem, best: Array, points: Array, step: float, seed: int)
     )
 
 
-def measured(trajectories: Sequence[Trajectory]) -> tuple[Estimate, ...]:
-    """Restitution read off the velocities before and after round bodies met; empty where none did."""
+def measured(trajectories: Sequence[Trajectory], simulated: Sequence[Estimate] = ()) -> tuple[Estimate, ...]:
+    """Restitution read off the velocities before and after round bodies met; empty where none did.
+
+    Where the restitution among the `simulated` (of `played`) is not within its interval, its reason says so.
+    """
     found = [one for t in trajectories for impact in find_impacts(t) if (one := _read_off(t, impact)) is not None]
     if not found:
         return ()
@@ -101,6 +104,12 @@ def measured(trajectories: Sequence[Trajectory]) -> tuple[Estimate, ...]:
     how = f"read off the velocities before and after {words} of the bodies; standard error {error:.2g}{scatter}"
     value = min(max(value, 0.0), 1.0)  # bodies that stick may still be closing a little
     ends = (max(value - reach * error, 0.0), min(value + reach * error, 1.0))
+    for other in simulated:
+        if other.name == PLAYED[0] and not ends[0] <= other.value <= ends[1]:
+            how += (
+                f"; the identified parameters play {other.value:.2g}: simulated bodies part "
+                f"{'faster' if other.value > value else 'slower'}, by {abs(other.value - value):.2g} of their closing speed"
+            )
     return (_estimate("measured_restitution", value, ends, how),)
 
 

@@ -16,13 +16,15 @@ from carom.recordings.checks.bodies import check_bodies
 from carom.recordings.checks.conventions.verdict import check_conventions, conventions
 from carom.recordings.checks.findings import BodySummary, CheckReport, Observation, gather
 from carom.recordings.checks.meetings import check_meeting, check_meetings
-from carom.recordings.checks.physics import check_gravity, check_ground, check_motion, check_overlap, free_fall, lying
+from carom.recordings.checks.physics import check_motion, check_overlap
 from carom.recordings.checks.planar import check_slope, check_tipping
 from carom.recordings.checks.pushes import check_pushes
 from carom.recordings.checks.samples import check_samples
 from carom.recordings.checks.scale import check_scale
+from carom.recordings.checks.sizes import check_sizes, check_toss_sizes
 from carom.recordings.checks.stamps import time_unit
-from carom.recordings.checks.strikes import check_alike, check_course, check_sizes, check_usable
+from carom.recordings.checks.strikes import check_alike, check_course, check_usable
+from carom.recordings.checks.tosses import check_gravity, check_ground, flights, free_fall, lying, rests
 from carom.recordings.checks.upward import check_upward
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.facing import faced
@@ -88,7 +90,7 @@ def _clock(recordings: Recordings) -> dict[str, Any]:
 
 def _pushes(drawn: Recordings) -> tuple[dict[str, Any], list[Observation]]:
     """What happens in a folder of pushes: blows are not looked for, and a block that is led is not one that slides."""
-    rest = lying(drawn)
+    rest = lying(rests(drawn))
     height, tilt = (float("nan"), float("nan")) if rest is None else (rest.height, rest.tilt)
     seen = [*check_pushes(drawn), *check_ground(rest, drawn)]
     return {"pushes": summary_of(drawn), "ground_height": height, "ground_tilt": tilt}, seen
@@ -123,7 +125,9 @@ def _events(drawn: Recordings, spoilt: set[str]) -> tuple[dict[str, Any], list[O
     seen.extend(check_alike(recordings, impacts))
     seen.extend(check_sizes(clean, impacts))
     seen.extend(check_slope(clean, impacts))
-    fall, rest = free_fall(clean, impacts), lying(clean)
+    flown, landed = flights(clean, impacts), rests(clean)
+    seen.extend(check_toss_sizes(flown, landed))
+    fall, rest = free_fall(flown), lying(landed)
     seen.extend(check_gravity(fall, recordings.gravity))
     seen.extend(check_ground(rest, recordings))
     jitter = _median(np.array([i.timing_jitter for i in every]))

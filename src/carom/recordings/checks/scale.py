@@ -59,7 +59,7 @@ def _apart(trajectory: Trajectory, target: str, striker: str) -> float | None:
     """How far apart two bodies are when the target begins to move, over how far apart their sizes say."""
     ours, theirs = trajectory.position_world[target], trajectory.position_world[striker]
     onset = first_motion(trajectory.time, ours, trajectory.period)
-    sizes = [_radius(trajectory.bodies[name]) for name in (target, striker)]
+    sizes = [radius(trajectory.bodies[name]) for name in (target, striker)]
     if onset is None or None in sizes:
         return None
     rows = np.flatnonzero(measured_rows(ours) & measured_rows(theirs) & (trajectory.time <= onset.time))
@@ -69,7 +69,7 @@ def _apart(trajectory: Trajectory, target: str, striker: str) -> float | None:
     return float(np.linalg.norm(ours[rows[-1]] - theirs[rows[-1]])) / reach if reach > 0 else None
 
 
-def _radius(body: Body) -> float | None:
+def radius(body: Body) -> float | None:
     """Mean distance [m] from a body's frame to its outline."""
     if body.shape is None:
         return None

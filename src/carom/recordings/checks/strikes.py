@@ -1,11 +1,10 @@
-"""What is odd about the strikes of a folder: unusable, out of line, too much alike, more than one in a file."""
+"""What is odd about the strikes of a folder: unusable, too much alike, more than one in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from carom.recordings.checks.dropouts import frozen_at
 from carom.recordings.checks.findings import Observation, without_number
@@ -16,13 +15,11 @@ from carom.recordings.impacts.measured import Impact, planar_samples
 from carom.recordings.impacts.quality import FAR
 from carom.recordings.sampled import WINDOW, noise_floor, top_speed, window_speed
 from carom.recordings.trajectory import Recordings, Trajectory
-from carom.state import Array, rotate
+from carom.state import rotate
 
 Found = Mapping[str, tuple[Impact, ...]]  #: impacts by file
 FASTER = 0.25  #: of the top speed, by which only a blow makes a sliding body faster
 SURELY = 5.0  #: standard errors, or robust deviations, beyond which a value is another one
-SAME_GAP = 0.006  #: [m] by which contact distances of one pair of bodies may differ (a sample's way, and noise)
-SAME_HEIGHT = 0.003  #: [m] by which heights of one body on one table may differ
 ALIKE = (0.02, 0.002, np.deg2rad(1.0))  #: speed (relative), place [m], direction [rad]: strikes that spread less
 FEW = 3  #: strikes from which a folder has something in common
 
@@ -169,55 +166,3 @@ def _spread(strikes: Sequence[Impact]) -> tuple[float, float, float] | None:
         float(np.linalg.norm(np.std(places, axis=0))),
         float(np.std(np.angle(np.array(ways) * np.exp(-1j * middle)))),
     )
-
-
-def check_sizes(recordings: Recordings, impacts: Found) -> Iterator[Observation]:
-    """Files whose contact distance, or whose height on the table, is not that of the others: sizes or units differ."""
-    for kind, values in _measures(recordings, impacts).items():
-        names, data = list(values), np.array(list(values.values()))
-        least, words, style = (
-            (SAME_GAP, "the outlines are {value} at contact", "{:+.1f} mm apart")
-            if kind[0] == "gap"
-            else (SAME_HEIGHT, f"'{kind[1]}' lies {{value}} high", "{:.1f} mm")
-        )
-        for row in _outliers(data, least):
-            middle = 1e3 * float(np.median(np.delete(data, row)))
-            yield Observation(
-                "warning",
-                "other-size",
-                f"{words}, in most other files {style.format(middle)}",
-                names[row],
-                value=1e3 * float(data[row]),
-                style=style,
-                advice="are its lengths in another unit or scale, or its bodies of another size?",
-            )
-
-
-def _measures(recordings: Recordings, impacts: Found) -> dict[tuple[object, ...], dict[str, float]]:
-    """Gap at contact and height before it [m] by file, apart for each pair of bodies."""
-    found: dict[tuple[object, ...], dict[str, float]] = {}
-    for trajectory in recordings.trajectories:
-        strike = next((i for i in impacts[trajectory.name] if i.kind == "strike" and i.striker is not None), None)
-        if strike is None or strike.striker is None:
-            continue
-        pair = strike.target, strike.striker
-        # one file may state another size of the same body: that is what is looked for, so only kinds are compared
-        shapes = [trajectory.bodies[name].shape for name in pair]
-        masses = [trajectory.bodies[name].mass for name in pair]
-        kind = (*pair, *(shape and shape.kind for shape in shapes), *masses)
-        if np.isfinite(strike.gap):
-            found.setdefault(("gap", *kind), {})[trajectory.name] = strike.gap
-        z = trajectory.position_world[strike.target][:, 2]
-        before = z[np.isfinite(z) & (trajectory.time < strike.time)]
-        height = float(np.median(before)) if len(before) else float("nan")
-        if np.isfinite(height):
-            found.setdefault(("height", *kind), {})[trajectory.name] = height
-    return found
-
-
-def _outliers(data: Array, least: float) -> NDArray[np.int64]:
-    """Rows of the values that are clearly not where most of the others are."""
-    if len(data) < FEW:
-        return np.zeros(0, dtype=np.int64)
-    away = np.abs(data - np.median(data))
-    return np.flatnonzero(away > max(least, SURELY * 1.4826 * float(np.median(away))))
