@@ -10,7 +10,8 @@ from synthetic_recordings import CUBE, Strike, toss
 
 from carom import recipes
 from carom.core.errors import CaromError
-from carom.recordings import Recordings, write
+from carom.recipes.strikes import slides_of
+from carom.recordings import Recordings, read, write
 
 
 def folder_of(place, *trajectories):
@@ -46,6 +47,9 @@ def test_adapt_says_what_check_found_and_what_it_left_out(tmp_path):
     assert "file_06.csv was left out: no body was near the target when it began to move" in notes
     assert any(n.startswith("check: warning: file_05.csv: the same samples as in file_00.csv") for n in notes)
     assert result.to_dict()["dropped"] == dict(result.dropped)
+    ground = result.facts["ground_friction"]  # held while the impacts were explained: as well known as slides tell
+    assert ground["low"] < ground["value"] < ground["high"]
+    assert (ground["low"], ground["high"]) == pytest.approx(slides_of(read(place)).interval())
     stages = list(dict.fromkeys(what for what, _, _ in told))
     assert stages[:2] == ["read recordings and base models", "correct base models"]
     assert sum(what.startswith("hybrid: ") for what in stages) == 4

@@ -26,7 +26,15 @@ from carom.learn.impact.training import torch_threads
 from carom.recipes.checking import findings_of
 from carom.recipes.result import PrintedTable, Result, command, table_of
 from carom.recipes.result_page import REPORT, result_page
-from carom.recipes.strikes import base_for, by_gradient, dropped_strikes, held_by, slides_of, usable_impacts
+from carom.recipes.strikes import (
+    base_for,
+    by_gradient,
+    dropped_strikes,
+    held_by,
+    interval_by,
+    slides_of,
+    usable_impacts,
+)
 from carom.recordings import read
 from carom.report.identified_strikes import outcome_sections
 from carom.scenes.strike import DISTILLED
@@ -149,7 +157,7 @@ def _adapt(
     else:
         told = partial(progress, "correct base models")
         corrected = adapt_bases(bases, impacts, fixed=fixed, seed=seed, progress=told)
-        facts |= _correction_facts(corrected)
+        facts |= _correction_facts(corrected, interval_by(slides))
         try:
             hybrid = make_hybrid(bases, impacts, folder, fixed=fixed, slides=slides, seed=seed, progress=progress)
         except RecordingError as reason:
@@ -190,9 +198,12 @@ def _page(path: Path, result: AdaptResult, impacts: Impacts) -> None:
     )
 
 
-def _correction_facts(adapted: AdaptedModel) -> dict[str, Any]:
+def _correction_facts(adapted: AdaptedModel, held: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
     found = {"weights": adapted.reasons, "teachers": adapted.teachers, "not_learned_from": list(adapted.odd)}
-    return {**found, **_member_facts(adapted.best)}
+    parameters = _member_facts(adapted.best)
+    for name in parameters.keys() & held.keys():  # all members have it: it is known as well as the slides tell
+        parameters[name] |= dict(zip(("low", "high"), held[name], strict=True))
+    return {**found, **parameters}
 
 
 def _sliding_rows(sliding: Sliding) -> list[list[str]]:
@@ -212,9 +223,9 @@ def _hybrid_facts(hybrid: HybridModel) -> dict[str, Any]:
     return {"sliding": sliding, "student_relative_difference": hybrid.student.fidelity}
 
 
-def _member_facts(correction: Explanation) -> dict[str, Any]:
+def _member_facts(correction: Explanation) -> dict[str, dict[str, Any]]:
     """What the members of an explanation agree on: weighted median and 90 % interval of each parameter."""
-    facts: dict[str, Any] = {}
+    facts: dict[str, dict[str, Any]] = {}
     for i, p in enumerate(correction.base.parameters):
         values, weights = correction.members.values[:, i], correction.members.weights
         order = np.argsort(values)

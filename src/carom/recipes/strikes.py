@@ -65,6 +65,11 @@ def held_by(slides: SlideFriction | None) -> dict[str, float]:
     return {} if slides is None else {"ground_friction": float(slides.friction)}
 
 
+def interval_by(slides: SlideFriction | None) -> dict[str, tuple[float, float]]:
+    """The 90 % interval of each parameter that is `held_by` the slides."""
+    return {} if slides is None else dict.fromkeys(held_by(slides), slides.interval())
+
+
 def with_slides(found: Identification, slides: SlideFriction | None) -> Identification:
     """The same with what was held because slides give it (`held_by`) told as read off them, with their interval."""
     held = held_by(slides)

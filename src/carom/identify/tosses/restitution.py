@@ -106,9 +106,10 @@ def measured(trajectories: Sequence[Trajectory], simulated: Sequence[Estimate] =
     ends = (max(value - reach * error, 0.0), min(value + reach * error, 1.0))
     for other in simulated:
         if other.name == PLAYED[0] and not ends[0] <= other.value <= ends[1]:
+            pace, by = "faster" if other.value > value else "slower", abs(other.value - value)
             how += (
-                f"; the identified parameters play {other.value:.2g}: simulated bodies part "
-                f"{'faster' if other.value > value else 'slower'}, by {abs(other.value - value):.2g} of their closing speed"
+                f"; the identified parameters play {other.value:.2g}: simulated bodies part {pace}, by {by:.2g} of "
+                "their closing speed"
             )
     return (_estimate("measured_restitution", value, ends, how),)
 
