@@ -57,6 +57,18 @@ def test_adapt_says_what_check_found_and_what_it_left_out(tmp_path):
     assert all(0 <= done <= total for _, done, total in told)
 
 
+def test_identify_takes_no_other_files_place(tmp_path):
+    place = folder_of(tmp_path / "hits", *hits(4))
+    for name, said in (("file_00.csv", "that ends in .yaml"), ("recordings.yaml", "would be overwritten")):
+        before = (place / name).read_bytes()
+        with pytest.raises(CaromError, match=f"{name}.*{said}"):
+            recipes.identify(place, out=place / name)
+        assert (place / name).read_bytes() == before
+    tosses = folder_of(tmp_path / "tosses", *(toss(seed=s) for s in range(3)))
+    with pytest.raises(CaromError, match=r"file_00.csv is a file; what is found of free bodies is written to a folder"):
+        recipes.identify(tosses, out=tosses / "file_00.csv")
+
+
 def flight(seed):
     t = np.arange(0.0, 0.2, 1 / 148)
     whole = toss(seed=seed)

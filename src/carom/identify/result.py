@@ -161,14 +161,24 @@ class Identification:
     def write(self, path: str | Path, *, made_from: Mapping[str, Any] | None = None) -> Path:
         """Write as YAML to this file, or to `parameters.yaml` in this folder; a kill leaves the old file or the new.
 
-        `made_from` names the recordings and has their checksum.
+        `made_from` names the recordings and has their checksum. A file that holds something else is refused.
         """
-        path = Path(path)
-        path = path / FILE if path.is_dir() or not path.suffix else path
+        path = file_to_write(path)
         text = "# Parameters in SI units, identified from recordings; intervals hold 90 %.\n"
         text += yaml_text(seal({**plain(self.to_dict()), "made_from": dict(made_from or {})}))
         write_text(path, text)
         return path
+
+
+def file_to_write(path: str | Path) -> Path:
+    """The file that `Identification.write` writes; raises if it would take the place of something else."""
+    path = Path(path)
+    path = path / FILE if path.is_dir() or not path.suffix else path
+    if path.suffix not in (".yaml", ".yml"):
+        raise CaromError(f"{path}: parameters are written to a folder, or to a file that ends in .yaml")
+    if path.is_file() and f"format: {FORMAT}" not in path.read_bytes().decode(errors="replace"):
+        raise CaromError(f"{path} is no file of parameters, and would be overwritten; choose another name")
+    return path
 
 
 def read(path: str | Path) -> Identification:

@@ -13,7 +13,7 @@ from carom.core.errors import CaromError, unknown_name
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.work import workers
-from carom.identify.result import Identification
+from carom.identify.result import Identification, file_to_write
 from carom.identify.strikes import search
 from carom.identify.strikes.slides import SlideFriction
 from carom.identify.tosses.search import METHODS as FREE_METHODS
@@ -170,6 +170,8 @@ def _identify(
     progress: Progress,
 ) -> IdentifyResult:
     kind = kind_of(folder)
+    if out is not None:
+        _refuse_place(kind, Path(out))
     if kind == "free bodies":
         if strikes is not None:
             raise CaromError("--model and --settle are for strikes; these are recordings of free bodies")
@@ -198,6 +200,14 @@ def _identify(
     files, steps = _written_strikes(identification, slides, strikes, folder, out)
     group = Group(identification.scene, identification, slide_facts(slides))
     return IdentifyResult(kind, (group,), files, findings=findings_of(folder.path), steps=steps)
+
+
+def _refuse_place(kind: Kind, out: Path) -> None:
+    """Raise before any work if what is written would take the place of something else."""
+    if kind != "free bodies":
+        file_to_write(out)
+    elif out.is_file():
+        raise CaromError(f"{out} is a file; what is found of free bodies is written to a folder")
 
 
 def _of_pushes(

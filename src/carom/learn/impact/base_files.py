@@ -123,7 +123,7 @@ def save_bases(
 
 def read_header(folder: Path) -> dict[str, Any]:
     """The header of a model folder, checked for format and units."""
-    missing = f"{folder} holds no impact model ({HEADER} is missing); make one with: carom distill SCENE --out {folder}"
+    missing = f"{folder} holds no impact model ({HEADER} is missing); make one with: carom adapt RECORDINGS --out MODEL"
     again = "carom distill, or carom adapt,"
     return artefacts.read_header(folder / HEADER, ModelHeader, FORMAT, missing=missing, again=again, units=UNITS)
 
