@@ -218,8 +218,11 @@ class StrikeCommands:
 def rotate(vectors: ArrayLike, yaw: ArrayLike) -> Array:
     """Planar vectors [..., 2] turned by yaw [...]: body to world with the body's yaw, world to body with minus it."""
     v, a = np.asarray(vectors, dtype=np.float64), np.asarray(yaw, dtype=np.float64)
-    c, s = np.cos(a), np.sin(a)
-    return np.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1]], axis=-1)
+    c, s, x, y = np.cos(a), np.sin(a), v[..., 0], v[..., 1]
+    across = c * x - s * y
+    turned = np.empty((*across.shape, 2))
+    turned[..., 0], turned[..., 1] = across, s * x + c * y
+    return turned
 
 
 def cross(spin: Array, arm: Array) -> Array:

@@ -68,9 +68,9 @@ def at_distance(scene: StrikeScene, strikes: Strikes, distance: float, geometry:
 def time_to_touch(scene: StrikeScene, state: Strikes) -> Array:
     """Seconds [N] until strikers touch their targets if both keep their velocities, spins apart; inf: never."""
     yaw = state.target_pose[:, 2]
-    local = rotate(state.striker_pose[:, :2] - state.target_pose[:, :2], -yaw)
-    relative = rotate(state.striker_velocity[:, :2] - state.target_velocity[:, :2], -yaw)
-    speed = np.linalg.norm(relative, axis=-1)
+    apart = np.stack([state.striker_pose - state.target_pose, state.striker_velocity - state.target_velocity])
+    local, relative = rotate(apart[..., :2], -yaw)
+    speed = np.sqrt(relative[:, 0] * relative[:, 0] + relative[:, 1] * relative[:, 1])
     towards = relative / np.maximum(speed, 1e-12)[:, None]
     if scene.striker.flat:
         direction = state.striker_pose[:, 2] + scene.striker.forward - yaw

@@ -64,7 +64,7 @@ def contact_frames(scene: StrikeScene, strikes: Strikes, *, touch: bool = False)
     lever = point - scene.target.planar_com
     yaw = strikes.target_pose[:, 2]
     before = strikes.target_velocity
-    arm = rotate(lever, yaw)
+    arm, *axes = rotate(np.stack([lever, t, n]), yaw)
     at_contact = before[:, :2] + before[:, 2:] * np.stack([-arm[:, 1], arm[:, 0]], axis=-1)
     relative = rotate(strikes.striker_velocity[:, :2] - at_contact, -yaw)
     axes_target = np.stack([t, n], axis=1)
@@ -74,7 +74,7 @@ def contact_frames(scene: StrikeScene, strikes: Strikes, *, touch: bool = False)
         angle = np.arctan2(-(normal * t).sum(-1), (normal * n).sum(-1))
     return Frames(
         lever=np.einsum("nij,nj->ni", axes_target, lever),
-        axes=np.stack([rotate(t, yaw), rotate(n, yaw)], axis=1),
+        axes=np.stack(axes, axis=1),
         axes_target=axes_target,
         point=point,
         curvature=boundary_curvature(scene, point),

@@ -73,7 +73,7 @@ def engine_strike(simulator: Simulator) -> Strike:
 
     def strike(commands: StrikeCommands) -> tuple[Array, Mask]:
         run = simulator.rollout(approach(simulator.scene, commands), HORIZON)
-        return run.rest, np.isin(run.status, (Status.AT_REST, Status.MOVING))
+        return run.rest, (run.status == Status.AT_REST) | (run.status == Status.MOVING)
 
     return strike
 
@@ -134,6 +134,11 @@ class StrikeBatch:
 
     def reset(self, rows: ArrayLike | None = None, *, seeds: Sequence[int] | None = None) -> NDArray[np.float32]:
         """Start these rows (mask or indices; None: all) anew: new seeds, or the next episode. Gives all rows' view."""
+        self.restart(rows, seeds=seeds)
+        return self.observe()
+
+    def restart(self, rows: ArrayLike | None = None, *, seeds: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """As `reset`, but gives the rows that start anew [M]: `observe` then says what is seen of them."""
         index = np.arange(self.count) if rows is None else np.arange(self.count)[np.asarray(rows)]
         if seeds is not None:
             if len(seeds) != len(index):
@@ -148,7 +153,7 @@ class StrikeBatch:
         self.pose[index, 2] += self._headings[0] - self._headings[behind]
         self.stage[index], self.strikes[index], self.ended[index] = 0, 0, False
         self.trail[index], self.blow[index] = np.nan, np.nan
-        return self.observe()
+        return index
 
     @property
     def current(self) -> NDArray[np.int64]:
@@ -174,33 +179,51 @@ class StrikeBatch:
         """Heading poses [N, 3], from poses of the block's own frame [N, 3]."""
         return np.column_stack([rest[:, :2] + rotate(self._place, rest[:, 2]), rest[:, 2] + self._headings[0]])
 
-    def _facing(self, direction: Array, among: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Which of these sides heads most in directions [N] [rad] of the table [N]."""
-        yaw = self.pose[:, 2] - self._headings[0]
+    def _facing(self, direction: Array, yaw: Array, among: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of these sides heads most in directions [M] [rad] of the table [M], of blocks at this yaw [M] [rad]."""
+        if len(among) == 1:
+            return np.full(len(direction), among[0])
         away = np.abs(wrap_angle(direction[:, None] - yaw[:, None] - self._headings[among]))
         return np.asarray(among[away.argmin(axis=1)])
 
     @property
     def side(self) -> NDArray[np.int64]:
         """Which side each block would be struck on now [N]: the one that looks most along the way."""
-        ahead = way_ahead(self.pose[:, :2], self.points[self.current], self.goal)
-        return self._facing(ahead, np.arange(len(self.sides)))
+        return self._side(self.pose, self.points[self.current], self.goal)
+
+    def _side(self, pose: Array, start: Array, goal: Array) -> NDArray[np.int64]:
+        """The same for heading poses [M, 3] on segments from `start` [M, 2] to sub-goals [M, 3]."""
+        if len(self.sides) == 1:
+            return np.zeros(len(pose), dtype=np.int64)
+        ahead = way_ahead(pose[:, :2], start, goal)
+        return self._facing(ahead, pose[:, 2] - self._headings[0], np.arange(len(self.sides)))
 
     @property
     def heading(self) -> Array:
         """Where a square blow on that side would send each block [N] [rad]."""
         return np.asarray(self.pose[:, 2] + self._headings[self.side] - self._headings[0])
 
-    def _turned(self, goal: Array) -> Array:
-        """Sub-goals [N, 3] for heading poses of the first side, where any that leads may be the one that heads on."""
-        away = self._headings[0] - self._headings[self._facing(goal[:, 2], self._leading)]
-        return np.column_stack([goal[:, :2], goal[:, 2] + away])
+    def _turned(self, pose: Array, goal: Array) -> Array:
+        """Sub-goals [M, 3] for heading poses [M, 3] of the first side, where any that leads may be the one to head on."""
+        turned = goal.copy()
+        turned[:, 2] += self._headings[0] - self._headings[
+            self._facing(goal[:, 2], pose[:, 2] - self._headings[0], self._leading)
+        ]
+        return turned
 
-    def observe(self) -> NDArray[np.float32]:
-        """What a policy sees [N, 6]; of a block with several sides also where the one to strike is [N, 8]."""
-        side, goal = self._headings[self.side], self._turned(self.goal)
-        away = np.column_stack([np.zeros((self.count, 2)), side - self._headings[0]])
-        seen = observe(self.pose + away, self.points[self.current], goal + away, self.length)
+    def observe(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """What a policy sees [N, 6]; of a block with several sides also where the one to strike is [N, 8].
+
+        Of some rows only, if they are given.
+        """
+        index = np.arange(self.count) if rows is None else rows
+        segment = self.current[index]
+        pose, start, goal = self.pose[index], self.points[segment], self.goals[index, segment]
+        side = self._headings[self._side(pose, start, goal)]
+        goal, away = self._turned(pose, goal), side - self._headings[0]
+        pose[:, 2] += away
+        goal[:, 2] += away
+        seen = observe(pose, start, goal, self.length)
         if len(self.sides) == 1:
             return seen
         return np.column_stack([seen, np.cos(side), np.sin(side)]).astype(np.float32)
@@ -243,8 +266,11 @@ class StrikeBatch:
 
     def struck(self, commands: StrikeCommands, engine: NDArray[np.int64] | None = None) -> tuple[Array, Mask]:
         """What comes of strikes, each in one of the engines (None: the first); the tasks stay as they are."""
-        engine = np.zeros(len(commands), dtype=np.int64) if engine is None else engine
         rest, carried_out = np.zeros((len(commands), 3)), np.zeros(len(commands), dtype=bool)
+        if engine is None or len(self._engines) == 1:
+            if len(commands):
+                rest, carried_out = _answer(self._engines[0](commands), len(commands))
+            return rest, carried_out & np.isfinite(rest).all(axis=1)
         for number in np.unique(engine):
             own = engine == number
             rest[own], carried_out[own] = _answer(self._engines[number](commands[own]), int(own.sum()))
@@ -259,7 +285,7 @@ class StrikeBatch:
 
     def _judged(self, rows: Mask, before: Array, goal: Array, failed: Mask) -> Outcome:
         """Reward and end of each task; tasks whose sub-goal was reached go on to the next."""
-        distance, turn = errors(self.pose, self._turned(goal))
+        distance, turn = errors(self.pose, self._turned(self.pose, goal))
         left = rows & ~failed & left_zone(before[:, :2], self.pose[:, :2], self.points)
         reached = rows & ~left & (distance <= REACH)  # what left the zone on its way has not arrived
         strikes = self.strikes.copy()

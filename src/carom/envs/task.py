@@ -98,7 +98,7 @@ def sub_goals(corners: Array) -> Array:
 def way_ahead(place: Array, start: Array, goal: Array) -> Array:
     """Direction in which blocks at places [N, 2] should go [N] [rad]: to their segment's line, `AHEAD` farther on."""
     leg = goal[:, :2] - start
-    length = np.linalg.norm(leg, axis=1)
+    length = np.sqrt(leg[:, 0] * leg[:, 0] + leg[:, 1] * leg[:, 1])
     along = leg / length[:, None]
     reached = np.clip(((place - start) * along).sum(axis=1) + AHEAD, 0.0, length)
     towards = start + reached[:, None] * along - place
@@ -122,7 +122,8 @@ def observe(pose: Array, start: Array, goal: Array, length: float = LENGTH) -> N
 
 def errors(pose: Array, goal: Array) -> tuple[Array, Array]:
     """Distances to the sub-goals [N] [m], and the turns that are missing, in (-pi, pi] [N] [rad]."""
-    return np.linalg.norm(goal[:, :2] - pose[:, :2], axis=1), wrap_angle(goal[:, 2] - pose[:, 2])
+    x, y, turn = (goal - pose).T
+    return np.sqrt(x * x + y * y), wrap_angle(turn)
 
 
 def rewards(
@@ -141,17 +142,29 @@ def rewards(
 
 def inside(points: Array, corners: Array) -> NDArray[np.bool_]:
     """Whether points [..., 2] lie in the safe zone: within half the corridor's width of any segment's line."""
+    return np.asarray(_near(points, corners).any(axis=-1))
+
+
+def _near(points: Array, corners: Array) -> NDArray[np.bool_]:
+    """Whether points [..., 2] lie in the zone of each segment [..., K]."""
     leg = np.diff(corners, axis=0)
-    away = points[..., None, :] - corners[:-1]
-    share = np.clip((away * leg).sum(axis=-1) / (leg**2).sum(axis=-1), 0.0, 1.0)
-    distance = np.linalg.norm(away - share[..., None] * leg, axis=-1)
-    return np.asarray(distance.min(axis=-1) <= HALF_WIDTH + ROUNDING)
+    x, y = (points[..., axis, None] - corners[:-1, axis] for axis in (0, 1))
+    along_x, along_y = leg.T
+    share = np.clip((x * along_x + y * along_y) / (leg**2).sum(axis=-1), 0.0, 1.0)
+    x, y = x - share * along_x, y - share * along_y
+    return np.asarray(np.sqrt(x * x + y * y) <= HALF_WIDTH + ROUNDING)
 
 
 def left_zone(before: Array, after: Array, corners: Array) -> NDArray[np.bool_]:
     """Whether blocks left the safe zone [N] on their straight way from one rest [N, 2] to the next [N, 2].
 
-    A slide is straight within millimetres, and rests are what every engine and every robot knows.
+    A slide is straight within millimetres, and rests are what every engine and every robot knows. The zone of one
+    segment is convex, so only a way from one segment's zone to another's has to be looked at on its way.
     """
-    way = before[:, None, :] + WAY[:, None] * (after - before)[:, None, :]
-    return np.asarray(~inside(way, corners).all(axis=1))
+    start, end = _near(before, corners), _near(after, corners)
+    left = ~end.any(axis=1)
+    across = np.flatnonzero(~left & ~(start & end).any(axis=1))
+    if len(across):
+        way = before[across, None, :] + WAY[:, None] * (after - before)[across, None, :]
+        left[across] = ~inside(way, corners).all(axis=1)
+    return np.asarray(left)

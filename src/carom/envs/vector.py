@@ -74,7 +74,9 @@ class StrikeVectorEnv(VectorEnv[Observations, Observations, NDArray[Any]]):
                 "final_info": _masked(outcome.info(), ended),
                 "_final_info": ended.copy(),
             }
-            observation = self.batch.reset(ended)
+            observation = observation.copy()
+            index = self.batch.restart(ended)
+            observation[index] = self.batch.observe(index)
         if not ended.all():
             infos.update(_masked(outcome.info(), ~ended))
         return observation, outcome.reward, ended, np.zeros(self.num_envs, dtype=bool), infos

@@ -105,6 +105,7 @@ def approach(scene: StrikeScene, commands: StrikeCommands, *, standoff: float = 
     speed = np.linalg.norm(commands.velocity, axis=1, keepdims=True)
     place = commands.contact_point + reach * outward - standoff * commands.velocity / speed
     inward = np.arctan2(-outward[:, 1], -outward[:, 0])
-    striker = np.column_stack([commands.target_pose[:, :2] + rotate(place, yaw), inward + yaw - scene.striker.forward])
-    velocity = np.column_stack([rotate(commands.velocity, yaw), np.zeros(len(yaw))])
+    place, going = rotate(np.stack([place, commands.velocity]), yaw)
+    striker = np.column_stack([commands.target_pose[:, :2] + place, inward + yaw - scene.striker.forward])
+    velocity = np.column_stack([going, np.zeros(len(yaw))])
     return Strikes(commands.target_pose, np.zeros((len(yaw), 3)), striker, velocity)
