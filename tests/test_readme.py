@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from carom.bench.pages import PAGES, refreshed
+from carom.bench.pages import FIGURES, PAGES, refreshed
+from carom.bench.results import read
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -18,6 +19,12 @@ def test_tables_are_those_of_the_results_files(page: Path) -> None:
     _, stale = refreshed((ROOT / page).read_text(encoding="utf-8"), RESULTS)
     if stale:
         pytest.fail(f"{page} differs from benchmarks/results for: {', '.join(stale)}; run `make docs` and commit it")
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=str)
+def test_figures_are_those_of_the_results_files(figure: Path) -> None:
+    name, draw = FIGURES[figure]
+    assert (ROOT / figure).read_text(encoding="utf-8") == draw(read(RESULTS / f"{name}.json")), "run `make docs`"
 
 
 def test_every_results_file_has_its_tables() -> None:

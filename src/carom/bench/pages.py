@@ -1,6 +1,7 @@
 """Tables of results in README.md and in pages of docs, between markers `<!-- bench:NAME:start -->` and `:end`.
 
 `python -m carom.bench.pages` (or `make docs`) writes them from `benchmarks/results/`; `--check` only says which differ.
+Figures of results are made anew with them (`FIGURES`).
 The block `summary` is the README's one table, `methods` says what each method is; every other block is called like its
 results file.
 """
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from carom.bench.growth_figure import growth_figure
 from carom.bench.results import FOLDER, read
 from carom.bench.summary import summary
 from carom.bench.tables import markdown_table
@@ -21,6 +23,7 @@ from carom.core.artefacts import write_text
 from carom.core.errors import CaromError
 
 PAGES = tuple(map(Path, ("README.md", "docs/benchmarks.md", "docs/importing.md", "docs/scaling.md")))
+FIGURES = {Path("docs/images/growth.svg"): ("speed", growth_figure)}  #: files, the results that they show, and how
 MISSING = "_not run yet_"
 _BLOCK = re.compile(r"<!-- bench:(?P<name>[\w-]+):start -->\n(?P<body>.*?)<!-- bench:(?P=name):end -->", re.DOTALL)
 
@@ -75,6 +78,18 @@ def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
     return _BLOCK.sub(replacement, text), stale
 
 
+def _figure_differs(path: Path, folder: Path, check: bool) -> bool:
+    """Whether a figure is not that of its results; unless told to check it is drawn anew."""
+    name, draw = FIGURES[path]
+    drawn = draw(read(folder / f"{name}.json"))
+    if path.is_file() and path.read_text(encoding="utf-8") == drawn:
+        return False
+    if not check:
+        write_text(path, drawn)
+    print(f"{path}: {'differs from' if check else 'made anew from'} {folder}: {name}", file=sys.stderr)
+    return True
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the tables of README.md and docs/benchmarks.md from the results files."""
     parser = argparse.ArgumentParser(prog="python -m carom.bench.pages", description=main.__doc__)
@@ -95,6 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             verb = "differ from" if options.check else "made anew from"
             print(f"{page}: tables {verb} {options.results}: {', '.join(stale)}", file=sys.stderr)
         differ |= bool(stale)
+    if not options.pages:
+        differ |= any([_figure_differs(path, options.results, options.check) for path in FIGURES])
     return 1 if differ and options.check else 0
 
 

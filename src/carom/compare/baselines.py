@@ -11,11 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.linear_model import RidgeCV
-from sklearn.preprocessing import StandardScaler
 
 from carom.engines.contact_frames import Frames, contact_frames, to_local, to_world
 from carom.engines.rigid import rigid_outcomes
@@ -29,6 +24,8 @@ class Table:
     """Strikes as rows of numbers, and outcomes back to the world."""
 
     def __init__(self, scene: StrikeScene, train: Impacts) -> None:
+        from sklearn.preprocessing import StandardScaler  # slow to import, and only baselines need it
+
         self.scene = scene
         self.columns = StandardScaler().fit(self.raw(train.strikes))
         self.outcomes = StandardScaler().fit(self.ahead(train))
@@ -74,6 +71,8 @@ class Ridge:
     """Ridge regression, its penalty chosen by leave-one-out cross-validation."""
 
     def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
+        from sklearn.linear_model import RidgeCV
+
         self.table = Table(scene, train)
         y = self.table.targets(train)
         self.model = RidgeCV(alphas=np.logspace(-3, 2, 16)).fit(self.table.inputs(train.strikes), y)
@@ -86,6 +85,10 @@ class Process:
     """A Gaussian process with a length for every input, as a data-driven laboratory would use."""
 
     def __init__(self, scene: StrikeScene, train: Impacts, *, seed: int = 0) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
         self.table = Table(scene, train)
         x = self.table.inputs(train.strikes)
         y = self.table.targets(train)

@@ -206,9 +206,9 @@ class StrikeBatch:
     def _turned(self, pose: Array, goal: Array) -> Array:
         """Sub-goals [M, 3] for heading poses [M, 3] of the first side, where any that leads may be the one to head on."""
         turned = goal.copy()
-        turned[:, 2] += self._headings[0] - self._headings[
-            self._facing(goal[:, 2], pose[:, 2] - self._headings[0], self._leading)
-        ]
+        turned[:, 2] += (
+            self._headings[0] - self._headings[self._facing(goal[:, 2], pose[:, 2] - self._headings[0], self._leading)]
+        )
         return turned
 
     def observe(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:

@@ -87,9 +87,7 @@ class StrikeVecEnv(OneBatch):
             rows = np.flatnonzero(done)
             seconds = round(perf_counter() - self._started, 6)
             totals, lengths = self.returns[rows].tolist(), self.lengths[rows].tolist()
-            for row, total, length, last in zip(
-                rows.tolist(), totals, lengths, outcome.observation[rows], strict=True
-            ):
+            for row, total, length, last in zip(rows.tolist(), totals, lengths, outcome.observation[rows], strict=True):
                 info = infos[row]
                 info["terminal_observation"], info["TimeLimit.truncated"] = last, False
                 info["episode"] = {"r": total, "l": length, "t": seconds}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -106,8 +107,10 @@ def make_hybrid(
     told(0, SMALL.steps if steps is None else steps)  # asking its teacher takes a while
     posture = impacts.strikes.posture.mean(axis=0)
     student = teach(impact, posture=posture, seed=seed, steps=steps, progress=told)
-    table = table_of(student, sliding, seed=seed, progress=partial(progress, "hybrid: make a table of slides"))
-    return HybridModel(impact, student, sliding, engine_values(bases, impact.train, fixed=fixed, seed=seed), table)
+    with ThreadPoolExecutor(1) as worker:  # beside the table: neither needs the other
+        values = worker.submit(engine_values, bases, impact.train, fixed=fixed, seed=seed)
+        table = table_of(student, sliding, seed=seed, progress=partial(progress, "hybrid: make a table of slides"))
+        return HybridModel(impact, student, sliding, values.result(), table)
 
 
 def table_of(student: Student, sliding: Sliding, *, seed: int = 0, progress: Steps | None = None) -> SlideTable:

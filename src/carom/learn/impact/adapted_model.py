@@ -28,10 +28,12 @@ WITHIN = 0.8  #: share of the recorded strikes that base models must have learne
 ODD = 30.0  #: squared error of a left-out strike, over its stated variance, from where on it does not fit the others
 MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
 TOGETHER = 40  #: strikes for each one that is found odd at a time
-FOLDS = 20  #: most groups of strikes that are left out in turn
+FOLDS, FEWEST = 20, 5  #: most groups of strikes that are left out in turn; of more than 400 strikes so many
+ASKED = 2000  #: strikes that may be learned from, summed over the groups, before there are fewer of these
+NOTHING = 1e-20  #: of the greatest weight: what a hypothesis of less adds is lost in rounding
 CHUNK = 128  #: strikes predicted together: bounds the memory of the members' outcomes
 WILD = 1e5  #: number in a recorded strike, or in what a network says of one, that no body reaches [SI units]
-WORKERS = 2  #: such chunks at a time
+WORKERS = 2  #: such chunks, or teachers, at a time
 
 
 @dataclass(frozen=True)
@@ -126,19 +128,33 @@ class AdaptedModel:
         return points_by_teacher(self.explanations, self.told)
 
     @cached_property
+    def _counting(self) -> NDArray[np.int64]:
+        """The hypotheses that count, of the networks and of the others, which answer alone where networks may not."""
+        found = []
+        for rows in (np.flatnonzero(self._networks), np.flatnonzero(~self._networks)):
+            found += [row for row in rows if self.weights[row] >= NOTHING * self.weights[rows].max()]
+        return np.sort(np.array(found, dtype=np.int64))
+
+    @cached_property
+    def _networks(self) -> NDArray[np.bool_]:
+        """Which hypotheses [H] a network answers for."""
+        return np.array([h.teacher in {b.teacher for b in self.bases} for h in self.hypotheses])
+
+    @cached_property
     def _learned(self) -> tuple[Learned, ...]:
-        """The hypotheses' processes, given all recorded strikes."""
+        """The processes of the hypotheses that count, given all recorded strikes."""
         every = np.arange(len(self.train))
-        return tuple(_learn(h, self.told, self.known, every) for h in self.hypotheses)
+        return tuple(_learn(self.hypotheses[row], self.told, self.known, every) for row in self._counting)
 
     def _predict(self, strikes: Strikes, learned: Sequence[Learned]) -> Prediction:
         asked = Seen(self.scene, strikes, self.told.centre)
         own = points_by_teacher(self.explanations, asked)
-        said = [_said(h, known, own, asked.axes) for h, known in zip(self.hypotheses, learned, strict=True)]
+        rows = self._counting
+        said = [_said(self.hypotheses[row], known, own, asked.axes) for row, known in zip(rows, learned, strict=True)]
         means, spreads = np.array([mean for mean, _ in said]), np.array([spread for _, spread in said])
-        weights = np.repeat(self.weights[:, None], len(strikes), axis=1)
+        weights = np.repeat(self.weights[rows, None], len(strikes), axis=1)
         inside = self.bases[0].within(asked.frames)
-        networks = np.array([h.teacher in {b.teacher for b in self.bases} for h in self.hypotheses])
+        networks = self._networks[rows]
         weights[np.ix_(networks, inside == 0)] = 0.0  # a network knows nothing of such strikes
         mean, spread = combined(weights, means, self.stretch * spreads)
         std = _world_std(self.scene, asked.frames, spread)
@@ -179,12 +195,16 @@ def adapt(
     inside = bases[0].within(told.frames).mean() >= WITHIN
     teachers: list[Teacher] = [*(faithful(bases) if inside else ()), RigidTeacher(scene)]
     explanations: list[Explanation] = []
-    for base in teachers:
-        if progress:
-            progress(len(explanations), len(teachers) + 1)  # weighing them is one more
+
+    def explained(base: Teacher) -> Explanation:
         own = {name: value for name, value in (fixed or {}).items() if name in {p.name for p in base.parameters}}
-        members = plausible_members(base, told.frames, told.local, fixed=own, seed=seed)
-        explanations.append(Explanation(base, members))
+        return Explanation(base, plausible_members(base, told.frames, told.local, fixed=own, seed=seed))
+
+    with ThreadPoolExecutor(WORKERS) as workers:
+        for explanation in workers.map(explained, teachers):
+            if progress:
+                progress(len(explanations), len(teachers) + 1)  # weighing them is one more
+            explanations.append(explanation)
     if progress:
         progress(len(teachers), len(teachers) + 1)
     hypotheses = hypotheses_for(tuple(e.base.teacher for e in explanations))
@@ -235,7 +255,7 @@ def _left_out(
     likely = {teacher: np.ones(count) for teacher in (ALONE, *every)}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
-    for left in np.array_split(order, min(count, FOLDS)):
+    for left in np.array_split(order, _folds(count)):
         rest = np.setdiff1d(np.arange(count), left)
         points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
@@ -250,6 +270,11 @@ def _left_out(
             means[i, left], spreads[i, left] = _said(hypothesis, learned, asked, told.axes[left])
     chances = np.array([likely[h.teacher] for h in hypotheses])
     return means, spreads + told.measured[:, :, None] * np.eye(3), chances
+
+
+def _folds(count: int) -> int:
+    """Groups in which so many strikes are left out: each costs the cube of their number."""
+    return int(min(count, FOLDS, max(ASKED // count, FEWEST)))
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:

@@ -30,6 +30,7 @@ ENOUGH = 100  #: strikes that members are judged by: what more of them say, the 
 STRAY = (
     0.3  #: misfit of a strike, as a share of the approach speed, beyond which more of it is hardly blamed on members
 )
+TOGETHER = 8192  #: outcomes asked for at a time: inputs of all of them would be tens of megabytes
 MOST = 50.0  #: [nat] by which a member's weight may grow where a strike is left out
 
 
@@ -115,9 +116,13 @@ def _known_values(known: Known, unit: Array, parameter: Parameter) -> Array:
 
 def outcomes(base: Teacher, frames: Frames, values: Array) -> Array:
     """Scaled outcomes [M, N, 3] of each strike for each member's parameters [M, P]."""
+    count, members = len(frames), torch.as_tensor(values)
+    found, step = np.empty((len(values), count, 3)), max(TOGETHER // max(count, 1), 1)
     with torch.no_grad():
-        spread = torch.as_tensor(values)[:, None, :].expand(-1, len(frames), -1)
-        return np.asarray(base.outcome(frames, spread).double().numpy())
+        for low in range(0, len(values), step):
+            some = members[low : low + step, None, :].expand(-1, count, -1)
+            found[low : low + step] = base.outcome(frames, some).numpy()
+    return found
 
 
 def _temper(misfit: Array, log_density: Array, limit: float) -> tuple[Array, float]:

@@ -149,9 +149,14 @@ def covariance(process: Process, a: Points, b: Points) -> Array:
     """Covariance [3N, 3M] between the outcomes of two sets of strikes."""
     n, m = len(a.mean), len(b.mean)
     gain, offset = _spreads(process, a, b)
-    total = np.einsum("nm,ni,mj->nimj", gain, a.mean, b.mean).reshape(3 * n, 3 * m) + np.kron(offset, np.eye(3))
+    total = np.einsum("nm,ni,mj->nimj", gain, a.mean, b.mean)  # of hundreds of strikes it is large: added to in place
+    for axis in range(3):
+        total[:, axis, :, axis] += offset
+    total = total.reshape(3 * n, 3 * m)
     if process.members and len(a.deviation):
-        total += process.members * (a.deviation.reshape(-1, 3 * n).T @ b.deviation.reshape(-1, 3 * m))
+        shared = a.deviation.reshape(-1, 3 * n).T @ b.deviation.reshape(-1, 3 * m)
+        shared *= process.members
+        total += shared
     return np.asarray(total)
 
 
@@ -173,9 +178,10 @@ def learn(process: Process, train: Points, local: Array, measured: Array) -> Lea
     train = _leaning(process, train)
     noise = (process.noise * NOISE) ** 2
     count = len(train.mean)
-    own = np.zeros((count, 3, count, 3))  # what each strike has of its own
-    own[np.arange(count), :, np.arange(count)] = train.scatter + (noise + measured)[:, :, None] * np.eye(3)
-    lower = cholesky(covariance(process, train, train) + own.reshape(3 * count, 3 * count), lower=True)
+    total, every = covariance(process, train, train), np.arange(count)
+    # and what each strike has of its own
+    total.reshape(count, 3, count, 3)[every, :, every] += train.scatter + (noise + measured)[:, :, None] * np.eye(3)
+    lower = cholesky(total, lower=True, overwrite_a=True)
     return Learned(process, train, lower, cho_solve((lower, True), (local - train.mean).ravel()))
 
 

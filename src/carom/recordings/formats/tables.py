@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pa_parquet
 
 from carom.core.arrays import ArraysError, read_npz
 from carom.core.artefacts import atomically
@@ -215,6 +214,8 @@ def _read_npz(path: Path) -> Table:
 
 
 def _read_parquet(path: Path) -> Table:
+    import pyarrow.parquet as pa_parquet  # 9 MB that other formats do not need
+
     try:
         with pa_parquet.ParquetFile(path, page_checksum_verification=True) as file:
             _refuse_large(path, file.metadata.num_rows, file.metadata.num_columns)
@@ -255,6 +256,8 @@ def write_table(path: Path, columns: Mapping[str, Array]) -> None:
         return
     table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
     if path.suffix == ".parquet":
+        import pyarrow.parquet as pa_parquet
+
         kept = {name: _column(table.column(name)) for name in columns}
         sealed = table.replace_schema_metadata({_CHECKSUM: _checksum(kept)})
         atomically(path, lambda file: pa_parquet.write_table(sealed, file, write_page_checksum=True))
