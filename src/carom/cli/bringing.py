@@ -40,6 +40,14 @@ Order = Annotated[
     str | None,
     typer.Option("--quaternion", callback=one_of("order", lambda: ("wxyz", "xyzw")), help="where w is in quaternions"),
 ]
+Angles = Annotated[
+    str | None,
+    typer.Option(
+        "--angles",
+        callback=one_of("kind", lambda: ("vector", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")),
+        help="what three angles are (Vicon, Qualisys, tables): a vector, or Euler (about x, the new y, the new z)",
+    ),
+]
 Stamps = Annotated[
     str | None,
     typer.Option(
@@ -99,6 +107,7 @@ def import_files(
     length_unit: LengthUnit = None,
     angle_unit: AngleUnit = None,
     quaternion: Order = None,
+    angles: Angles = None,
     offset: Annotated[
         float | None, typer.Option(help="seconds to add to the stamps of the second file; else estimated")
     ] = None,
@@ -118,6 +127,7 @@ def import_files(
         "length_unit": length_unit,
         "angle_unit": angle_unit,
         "quaternion_order": quaternion,
+        "angles": angles,
         "rate": rate,
         "definitions": tuple(types or ()),
         "clock": clock,

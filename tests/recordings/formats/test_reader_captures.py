@@ -79,6 +79,36 @@ def test_motives_rounded_stamps_are_frames_over_the_rate(tmp_path):
     np.testing.assert_allclose(np.diff(take.tracks[0].time), 0.01, atol=1e-9)
 
 
+def test_motives_time_codes_are_left_out(tmp_path):
+    """Motive 3 writes a column of SMPTE time codes after the times, when it has them."""
+    lines = files.motive(tmp_path / "take.csv", version="1.24", parent=True).read_text().splitlines()
+    top = next(k for k, line in enumerate(lines) if line.startswith("Frame,"))
+    for k in range(2, len(lines)):
+        cells = lines[k].split(",")
+        cells.insert(2, "TimeCode" if k == top else "" if k < top else f"15:26:46:{k % 100:02d}.02")
+        lines[k] = ",".join(cells)
+    (tmp_path / "take.csv").write_text("\n".join(lines) + "\n")
+    take = take_of(tmp_path / "take.csv")
+    is_the_body(take.tracks[0], place=2e-6, angle=3e-5)
+    assert "column TimeCode" in take.left_out
+
+
+def test_motive_in_rows_says_when_a_body_was_not_tracked(tmp_path):
+    """A lost body keeps its last pose in its frame's row; the row after it says for how many frames."""
+    lines = files.motive_rows(tmp_path / "rows.csv").read_text().splitlines()
+    frames = [k for k, line in enumerate(lines) if line.startswith("frame,")]
+    held = lines[frames[LOST.start - 1]].split(",")[4:15]
+    for number, k in reversed(list(enumerate(frames))):
+        lost = number - LOST.start + 1 if LOST.start <= number < LOST.stop else 0
+        cells = lines[k].split(",")
+        lines[k] = ",".join([*cells[:4], *(held if lost else cells[4:15]), *cells[15:]])
+        lines.insert(k + 1, f"rigidbody,{number},{TIME[number]:.6f},box,1,{lost},3,0,0,0")
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    take = take_of(tmp_path / "rows.csv")
+    is_the_body(take.tracks[0], place=2e-6, angle=3e-5)
+    assert any("6 poses are from before it was lost" in words for words in take.said)
+
+
 @pytest.mark.parametrize("handed", ["righthanded", "lefthanded"])
 def test_motive_in_rows(tmp_path, handed):
     take = take_of(files.motive_rows(tmp_path / "rows.csv", handed=handed))
@@ -94,6 +124,57 @@ def test_vicon_tracker(tmp_path, rotation):
     turn = TURN if rotation == "quaternion" else Rotation.from_rotvec(np.outer(2.9 + 1.5 * TIME, [0.48, 0.6, 0.64]))
     (body,) = take.tracks
     is_the_body(body, turn, place=2e-6, angle=3e-5)
+
+
+def tracker_of(
+    path: Path, turn: Rotation, kind: str, words: str = "Global Angle", place: np.ndarray = POSITION
+) -> Path:
+    """Tracker's objects with three angles of a kind."""
+    angles = turn.as_rotvec() if kind == "vector" else turn.as_euler(kind)[:, [kind.index(axis) for axis in "XYZ"]]
+    rows: list[list[object]] = [["Objects"], [100], ["", "", f"{words} box:box"]]
+    rows += [["Frame", "Sub Frame", "RX", "RY", "RZ", "TX", "TY", "TZ"], ["", "", *["rad"] * 3, *["mm"] * 3]]
+    poses = np.column_stack([angles, 1000 * place])
+    rows += [[t + 1, 0, *files.cells(poses[t], "{:.8f}")] for t in range(COUNT)]
+    path.write_text(files.lines(rows))
+    return path
+
+
+def turn_off(take: Take, turn: Rotation) -> float:
+    """How far a take's only body is turned from what it should be [rad]."""
+    found = Rotation.from_quat(take.tracks[0].quaternion, scalar_first=True)
+    return float((turn.inv() * found).magnitude().max())
+
+
+TILTED = Rotation.from_euler("xyz", [0.4, -0.7, 0.9])
+
+
+@pytest.mark.parametrize("kind", ["vector", "XYZ"])
+@pytest.mark.parametrize("turned", [0.5, 1.4])
+def test_vicons_angles_are_known_by_a_body_on_a_table(tmp_path, kind, turned):
+    """Neither reading jumps here, but the wrong one makes the body's axis wobble, or at least slants it."""
+    level = np.column_stack([0.3 * TIME, 0.2 * TIME, 0.05 + 0 * TIME])
+    turn = Rotation.from_rotvec(np.outer(turned * TIME / TIME[-1], [0, 0, 1])) * TILTED
+    take = take_of(tracker_of(tmp_path / "t.csv", turn, kind, place=level))
+    assert turn_off(take, turn) < 1e-6
+    why = "else would wobble" if turned > 1 else "then turns in that plane"
+    assert any(why in words for words in take.said)
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"), [("Helical", "vector"), ("XYZ", "XYZ"), ("Euler ZYX", "ZYX"), ("YXZ", "YXZ")]
+)
+def test_vicons_names_say_what_angles_are(tmp_path, words, kind):
+    take = take_of(tracker_of(tmp_path / "t.csv", TURN, kind, f"Global Angle ({words})"))
+    assert turn_off(take, TURN) < 1e-6
+
+
+def test_vicons_angles_that_nothing_shows_are_said_and_can_be_stated(tmp_path):
+    slow = TILTED * Rotation.from_rotvec(0.2 * np.column_stack([np.sin(9 * TIME), np.cos(7 * TIME), TIME]))
+    file = tracker_of(tmp_path / "t.csv", slow, "XYZ")
+    take = take_of(file)
+    assert turn_off(take, slow) > 0.05
+    assert any("nothing shows it: as Euler angles they would be up to" in words for words in take.said)
+    assert turn_off(take_of(file, ReadOptions(angles="XYZ")), slow) < 1e-6
 
 
 def test_vicon_without_the_name_of_its_section(tmp_path):
@@ -131,6 +212,23 @@ def test_qualisys_points(tmp_path, labelled):
 def test_qualisys_bodies_have_matrices_by_columns(tmp_path):
     (body,) = take_of(files.qualisys_6d(tmp_path / "bodies.tsv")).tracks
     is_the_body(body, place=2e-6, angle=3e-5)
+
+
+def test_qualisys_columns_between_bodies_and_angles_with_other_names(tmp_path):
+    """An empty column is no fault. Angles with other names are passed over beside a matrix, else refused."""
+    file = files.qualisys_6d(tmp_path / "bodies.tsv")
+    text = file.read_text()
+    file.write_text(text.replace("Residual\t", "Residual\t\t").replace("\t0.3000000\t", "\t0.3000000\t\t"))
+    is_the_body(take_of(file).tracks[0], place=2e-6, angle=3e-5)
+    file.write_text(text.replace("Roll\tPitch\tYaw", "Rx\tRy\tRz"))
+    is_the_body(take_of(file).tracks[0], place=2e-6, angle=3e-5)
+    short = "\n".join("\t".join(line.split("\t")[:9]) for line in text.splitlines()) + "\n"
+    file.write_text(short.replace("Roll\tPitch\tYaw", "Rx\tRy\tRz"))
+    with pytest.raises(CaromError, match="angles are called Rx, Ry, Rz"):
+        take_of(file)
+    file.write_text(short.replace("Roll\tPitch\tYaw", "Yaw\tPitch\tRoll"))
+    with pytest.raises(CaromError, match="not in QTM's own order"):
+        take_of(file)
 
 
 @pytest.mark.parametrize("separator", ["\t", ","])
@@ -290,3 +388,29 @@ def test_points_of_a_plane_beside_a_block_that_turns(tmp_path):
     assert (block.name, tip.name, take.up) == ("block", "tip", "z")
     assert tip.quaternion is None
     np.testing.assert_allclose(tip.position[:, :2], POSITION[:, :2] - 0.1)
+
+
+def test_a_table_between_spaces_with_an_empty_cell_is_refused(tmp_path):
+    """Where a cell is missing, all later ones move up: a tool's pose would be read as the block's."""
+    text = files.plain(tmp_path / "table.csv").read_text().replace(",", " ")
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(CaromError, match=r"row 32: expected 8 numbers between spaces, got 1"):
+        take_of(tmp_path / "table.csv")
+
+
+def test_columns_of_one_name_are_not_guessed_at(tmp_path):
+    """A capture system's rows without the header that says whose they are."""
+    rows: list[list[object]] = [[t, *turn, *place] for t, turn, place in zip(TIME, W_FIRST, POSITION, strict=True)]
+    file = columns(tmp_path / "rows.csv", "Time,W,X,Y,Z,X,Y,Z", rows)
+    with pytest.raises(CaromError, match="2 columns are called 'X'"):
+        take_of(file)
+    (body,) = take_of(file, ReadOptions(sources={"box": ("6-8",)})).tracks
+    np.testing.assert_allclose(body.position, POSITION)
+
+
+def test_roll_pitch_and_yaw_are_what_the_user_says(tmp_path):
+    angles = TURN.as_euler("XYZ")
+    rows: list[list[object]] = [[t, *place, *turn] for t, place, turn in zip(TIME, POSITION, angles, strict=True)]
+    file = columns(tmp_path / "t.csv", "time,box_x,box_y,box_z,box_roll,box_pitch,box_yaw", rows)
+    assert turn_off(take_of(file, ReadOptions(angles="XYZ")), TURN) < 1e-6
+    assert turn_off(take_of(file), TURN) > 0.01

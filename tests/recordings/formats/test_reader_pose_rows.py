@@ -115,17 +115,82 @@ def test_kitti_without_times_asks_for_a_rate(tmp_path: Path) -> None:
 
 
 def test_what_is_ambiguous_is_left_to_the_user(tmp_path: Path) -> None:
-    """Commas, seconds and no names: nobody knows where w is, so no reader claims it."""
+    """Commas, seconds and no names: nobody knows where w is."""
     file = tmp_path / "poses.csv"
     file.write_text(rows(np.column_stack([POSITION, W_FIRST]), ",", np.array([f"{t:.6f}" for t in TIME])))
-    with pytest.raises(RecordingError, match="of no known format"):
-        reader_of(file)
+    with pytest.raises(RecordingError, match="this is neither; say --quaternion"):
+        reader_of(file).read(file, OPTIONS)
+    (take,) = reader_of(file).read(file, ReadOptions(quaternion_order="wxyz"))
+    np.testing.assert_allclose(take.tracks[0].quaternion, W_FIRST, atol=1e-8)  # type: ignore[arg-type]
     still = np.column_stack([POSITION, np.tile([1.0, 0.0, 0.0, 0.0], (60, 1))])
     file.write_text(rows(still, " ", np.array([f"{t:.6f}" for t in TIME])))
     (take,) = tum.read(file, OPTIONS)
     assert any("if that is w, say --quaternion wxyz" in words for words in take.said)
     (take,) = tum.read(file, ReadOptions(quaternion_order="wxyz"))
     np.testing.assert_allclose(take.tracks[0].quaternion, still[:, 3:])  # type: ignore[arg-type]
+
+
+def is_the_motion(take: Take) -> None:
+    (track,) = take.tracks
+    np.testing.assert_allclose(track.time - track.time[0], TIME - TIME[0], atol=1e-6)
+    np.testing.assert_allclose(track.position, POSITION, atol=1e-8)
+    assert track.quaternion is not None
+    np.testing.assert_allclose(track.quaternion * np.sign(track.quaternion[:1, :1]), W_FIRST, atol=1e-8)
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ",", "; "])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_comment_says_where_w_is(tmp_path: Path, separator: str, first: bool) -> None:
+    turn = W_FIRST if first else W_FIRST[:, [1, 2, 3, 0]]
+    stamps = np.array([f"{t:.6f}" for t in TIME])
+    comment = "# timestamp tx ty tz " + ("qw qx qy qz" if first else "qx qy qz qw")
+    file = tmp_path / "a.txt"
+    file.write_text(comment + "\n" + rows(np.column_stack([POSITION, turn]), separator, stamps))
+    assert reader_of(file) is tum
+    is_the_motion(tum.read(file, OPTIONS)[0])
+
+
+@pytest.mark.parametrize("order", ["qw,qx,qy,qz", "qx,qy,qz,qw"])
+def test_names_count_in_files_of_nanoseconds(tmp_path: Path, order: str) -> None:
+    file = tmp_path / "a.csv"
+    turn = W_FIRST if order.startswith("qw") else W_FIRST[:, [1, 2, 3, 0]]
+    file.write_text(f"#timestamp,tx,ty,tz,{order}\n" + rows(np.column_stack([POSITION, turn]), ",", NANO))
+    is_the_motion(reader_of(file).read(file, OPTIONS)[0])
+
+
+@pytest.mark.parametrize(("unit", "digits"), [("ns", 0), ("us", 0), ("ms", 0), ("ms", 1)])
+def test_stamps_that_begin_at_zero_have_their_unit_from_their_steps(tmp_path: Path, unit: str, digits: int) -> None:
+    """Nanoseconds since the start were once read as seconds: four seconds became a century."""
+    size = {"ns": 1e9, "us": 1e6, "ms": 1e3}[unit]
+    stamps = np.array([f"{t:.{digits}f}" for t in (TIME - TIME[0]) * size])
+    poses = np.column_stack([POSITION, W_FIRST[:, [1, 2, 3, 0]]])
+    file = tmp_path / "a.txt"
+    file.write_text(rows(poses, " ", stamps))
+    if digits == 0:
+        is_the_motion(tum.read(file, OPTIONS)[0])
+    if unit == "ns":
+        named = tmp_path / "b.csv"
+        named.write_text(VICON + "\n" + rows(np.column_stack([POSITION, W_FIRST]), ",", stamps))
+        is_the_motion(euroc.read(named, OPTIONS)[0])
+    file.write_text(rows(poses, " ", np.array([f"{t:.3f}" for t in 1000.0 / 120 * np.arange(60)])))
+    with pytest.raises(RecordingError, match=r"a\.txt: its stamps are in steps of 8\.333: say their unit"):
+        tum.read(file, OPTIONS)
+    assert tum.read(file, ReadOptions(time_unit="ms"))[0].rate == pytest.approx(120, rel=1e-3)
+    file.write_text(rows(poses, " ", np.arange(60)))
+    with pytest.raises(RecordingError, match="its stamps count rows"):
+        tum.read(file, OPTIONS)
+    assert tum.read(file, ReadOptions(rate=20.0))[0].rate == pytest.approx(20)
+
+
+@pytest.mark.parametrize("separator", [" ", ","])
+@pytest.mark.parametrize("width", [12, 16])
+def test_kitti_with_the_last_row_and_with_commas(tmp_path: Path, separator: str, width: int) -> None:
+    matrix = np.concatenate([TURN.as_matrix(), POSITION[:, :, None]], axis=2).reshape(-1, 12)
+    whole = np.column_stack([matrix, np.tile([0.0, 0.0, 0.0, 1.0], (60, 1))])[:, :width]
+    file = tmp_path / "00.txt"
+    file.write_text(rows(whole, separator))
+    assert reader_of(file) is kitti
+    is_the_motion(kitti.read(file, ReadOptions(rate=20.0))[0])
 
 
 GOOD_ROW = "1.0 2.0 3.0 4.0 0 0 0 1\n"

@@ -119,6 +119,27 @@ def test_lerobot_says_what_is_not_there(tmp_path: Path) -> None:
     assert any("episode_000001.parquet is damaged" in words for words in takes[0].said)
 
 
+def test_lerobot_rows_without_numbers_are_refused(tmp_path: Path) -> None:
+    """A file with the episode's number alone once ended in an error of Python's own."""
+    folder = data_set(tmp_path / "set", "v3.0")
+    file = folder / "data" / "chunk-000" / "file-000.parquet"
+    pq.write_table(pa.table({"episode_index": pa.array([0, 0, 1]), "note": pa.array(["a", "b", "c"])}), file)
+    with pytest.raises(RecordingError, match=r"file-000\.parquet: no columns of numbers"):
+        lerobot.read(folder, OPTIONS)
+
+
+def test_lerobot_stamps_that_count_from_1970_are_too_coarse(tmp_path: Path) -> None:
+    folder = data_set(tmp_path / "set", "v3.0")
+    file = folder / "data" / "chunk-000" / "file-000.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index("timestamp")
+    late = np.asarray(table["timestamp"]) + np.float32(1.7e9)
+    pq.write_table(table.set_column(place, "timestamp", pa.array(late.astype(np.float32))), file)
+    take = lerobot.read(folder, OPTIONS)[0]
+    np.testing.assert_allclose(take.signals[0].time, np.arange(LENGTHS[0]) / FPS)
+    assert any("too coarse" in words for words in take.said)
+
+
 def test_the_g1_episodes(shared_data: Path) -> None:
     folder = shared_data / "foreign" / "lerobot" / "v2.1_unitree_g1_first3"
     if not folder.is_dir():
@@ -174,6 +195,18 @@ def test_hdf5_generic_data_sets(tmp_path: Path) -> None:
     (take,) = hdf5.read(file, ReadOptions(sources={"cube": ("data/demo_2/obs/cube_pos",)}, rate=50.0))
     assert take.tracks[0].quaternion is None
     assert take.rate == pytest.approx(50)
+
+
+@pytest.mark.parametrize(("size", "digits"), [(1e9, 0), (1e3, 0), (1.0, 9)])
+def test_hdf5_times_have_their_unit_from_their_steps(tmp_path: Path, size: float, digits: int) -> None:
+    import h5py
+
+    file = tmp_path / "a.h5"
+    with h5py.File(file, "w") as opened:
+        opened["t"] = np.round(np.arange(40) / FPS * size, digits)
+        opened["cube_pos"] = state(1, 40)[:, :3]
+    (take,) = hdf5.read(file, ReadOptions(sources={"cube": ("cube_pos",)}))
+    np.testing.assert_allclose(take.tracks[0].time, np.arange(40) / FPS, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,21 @@ def test_what_nothing_shows_is_asked_for():
     still = replace(
         tool, position=0 * tool.position + 1e-5 * np.random.default_rng(0).standard_normal((len(tool.time), 3))
     )
+    later = replace(still, time=still.time + 3.0)
     with pytest.raises(RecordingError, match=r"robot\.csv: nothing shows .*--offset SECONDS"):
-        offset_of((block,), (still,), ROLES, None, FILES)
-    assert offset_of((block,), (still,), ROLES, 0.25, FILES).seconds == 0.25
+        offset_of((block,), (later,), ROLES, None, FILES)
+    assert offset_of((block,), (later,), ROLES, 0.25, FILES).seconds == 0.25
+
+
+def test_files_with_the_same_stamps_share_a_clock():
+    """Two exports of one take: a pusher moves long before the block, which would show an offset that is none."""
+    time = np.arange(0, 4, 0.01)
+    way = np.clip(0.2 * (time - 0.5), 0, 0.5)
+    tool = Track("tool", time, np.column_stack([way, 0 * time, 0 * time]))
+    block = Track("block", time, np.column_stack([np.maximum(way - 0.15, 0), 0 * time, 0 * time]))
+    found = offset_of((block,), (tool,), ROLES, None, FILES)
+    assert found.seconds == 0
+    assert "begin and end at the same stamps" in found.words
 
 
 def test_clocks_that_count_from_1970_are_one_unless_the_motion_says_more():

@@ -6,11 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from carom.core.errors import RecordingError
 from carom.recordings.formats.clean import ordered, rate_of, track
-from carom.recordings.formats.pose_rows import NANOSECOND, UNITS, are_unit, first_rows, rises, rows_of
+from carom.recordings.formats.pose_rows import NANOSECOND, UNITS, are_unit, first_rows, rises, rows_of, unit_of
 from carom.recordings.formats.take import ReadOptions, Signal, Take
 from carom.recordings.formats.text_rows import LENGTHS, numbers, read_rows
 from carom.state import Array
@@ -74,11 +72,19 @@ def _data_files(folder: Path) -> list[Path]:
     ]
 
 
-def _names(lines: Sequence[str], width: int) -> list[str] | None:
-    """The short names of a header's columns, as `PLAIN` has them; None where there is no header of EuRoC's."""
+def _names(lines: Sequence[str], width: int, *, loosely: bool = False) -> list[str] | None:
+    """The short names of a header's columns, as `PLAIN` has them; None where there is no header of EuRoC's.
+
+    `loosely`: also names that others give to the same columns.
+    """
     for line in lines:
         cells = [re.sub(r"\[.*?\]", "", cell).strip(" #\"'").lower() for cell in line.split(",")]
         short = [re.sub(r"^([pqv])_(?:[a-z]+_)*([wxyz])$", r"\1_\2", cell) for cell in cells]
+        if loosely:
+            short = [re.sub(r"^(?:p|t|pos|position|translation)?[_.]?([xyz])$", r"p_\1", cell) for cell in short]
+            short = [
+                re.sub(r"^(?:q|quat|quaternion|orientation|rotation)[_.]?([wxyz])$", r"q_\1", cell) for cell in short
+            ]
         if short[0].startswith("timestamp") and {"p_x", "p_y", "p_z"} <= set(short) and len(short) == width:
             return ["timestamp", *short[1:]]
     return None
@@ -87,7 +93,7 @@ def _names(lines: Sequence[str], width: int) -> list[str] | None:
 def _header(path: Path, width: int) -> tuple[list[str] | None, str]:
     for cells in read_rows(path, ",").cells[:20]:
         line = ",".join(cells)
-        if (names := _names([line], width)) is not None:
+        if (names := _names([line], width, loosely=True)) is not None:
             return names, line
     return None, ""
 
@@ -106,7 +112,7 @@ def _read(path: Path, name: str, options: ReadOptions) -> Take:
         names = [*PLAIN[:width], *(f"column {place}" for place in range(9, width + 1))]
         said.append("no names of columns: taken as EuRoC's, with w first" if width > 4 else "no names of columns")
     time = data[:, 0] * _unit(line, data[:, 0], options, said)
-    place = data[:, [names.index(f"p_{axis}") for axis in "xyz"]] * LENGTHS[options.length_unit or "m"]
+    place = data[:, [names.index(f"p_{axis}") for axis in "xyz"]] * _length(line, names, options, said)
     turn = _quaternion(names, data, options, said)
     made, words = track(name, time, place, turn, zero=True)
     kept, _ = ordered(time)
@@ -122,11 +128,20 @@ def _unit(line: str, stamps: Array, options: ReadOptions, said: list[str]) -> fl
     if options.time_unit is not None:
         return UNITS[options.time_unit]
     stated = re.search(r"timestamp\s*\[\s*(ns|us|ms|s)\s*\]", line.lower())
-    largest = float(np.nanmax(np.abs(stamps), initial=0.0))
-    if (stated is None or stated[1] == "ns") and largest < 1e11:  # a header may promise nanoseconds over seconds
+    shown = unit_of(stamps)
+    if shown == "s" and (stated is None or stated[1] == "ns"):  # a header may promise nanoseconds over seconds
         said.append("stamps are too small for nanoseconds: taken as seconds")
         return 1.0
     return UNITS[stated[1]] if stated else NANOSECOND
+
+
+def _length(line: str, names: Sequence[str], options: ReadOptions, said: list[str]) -> float:
+    """Metres in the file's unit of length, which a header may state."""
+    cells = line.split(",")
+    stated = re.search(r"\[\s*(\w+)\s*\]", cells[names.index("p_x")]) if len(cells) == len(names) else None
+    unit = options.length_unit or (stated[1].lower() if stated and stated[1].lower() in LENGTHS else "m")
+    said += [] if unit == "m" else [f"{unit} converted to metres"]
+    return LENGTHS[unit]
 
 
 def _quaternion(names: Sequence[str], data: Array, options: ReadOptions, said: list[str]) -> Array | None:

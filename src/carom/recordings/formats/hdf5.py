@@ -192,7 +192,7 @@ def _time(
         values = _values(path, file, datasets, _place(name, group, datasets))
         if len(values) != count or (part is not None and part.start >= values.shape[1]):
             raise RecordingError(f"{path}: --time {short(options.time)}: expected {count} rows, got {values.shape}")
-        stamps, unit = seconds(values[:, part.start if part else 0], options.time_unit)
+        stamps, unit = seconds(path, values[:, part.start if part else 0], options.time_unit)
         told += [f"times are in {unit}"] if unit else []
         return stamps, f"data set {options.time}"
     if options.rate is not None:
@@ -200,7 +200,7 @@ def _time(
     for name in STAMPS:
         place = next((p for p in datasets if p.lower() == (f"{group}/{name}" if group else name).lower()), None)
         if place is not None and datasets[place].shape[0] == count:
-            stamps, unit = seconds(_values(path, file, datasets, place)[:, 0], options.time_unit)
+            stamps, unit = seconds(path, _values(path, file, datasets, place)[:, 0], options.time_unit)
             told += [f"times are in {unit}"] if unit else []
             return stamps, f"data set {place}"
     if STATES in vectors and _even(first := vectors[STATES][1][:, 0]):

@@ -9,36 +9,42 @@ import numpy as np
 from carom.core.errors import RecordingError
 from carom.core.rotations import from_scipy
 from carom.recordings.formats.clean import rate_of, track
-from carom.recordings.formats.pose_rows import first_rows, rows_of, seconds
+from carom.recordings.formats.pose_rows import head_of, rows_of, seconds, sniffed
 from carom.recordings.formats.take import ReadOptions, Take
 from carom.recordings.formats.text_rows import LENGTHS, numbers
 from carom.state import Array
 
 NAME = "KITTI poses"
 WIDTH = 12
+WIDTHS = (WIDTH, 16)  #: with the last row of the matrix, 0 0 0 1, or without
 SKEW = 0.01  #: by which a matrix of rounded numbers may differ from a rotation
 
 
 def recognise(path: Path, head: bytes) -> float:
     """By twelve numbers in each row that hold a rotation."""
-    found = first_rows(head, " ")
-    if found is None or found[0].shape[1] != WIDTH:
+    found = sniffed(head)
+    if found is None or found[1].shape[1] not in WIDTHS:
         return 0.0
-    return 0.85 if _are_rotations(found[0].reshape(-1, 3, 4)[:, :, :3]).mean() > 0.9 else 0.0
+    rows = found[1]
+    if rows.shape[1] == WIDTHS[1] and not (np.abs(rows[:, WIDTH:] - [0, 0, 0, 1]) < SKEW).all():
+        return 0.0
+    return 0.85 if _are_rotations(rows[:, :WIDTH].reshape(-1, 3, 4)[:, :, :3]).mean() > 0.9 else 0.0
 
 
 def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     """The one body of a file, which is called as its file is; its times are beside it, or follow from `--rate`."""
-    rows = rows_of(path, " ")
-    data, told = numbers(rows, 0, WIDTH)
-    wrong = next((p for p, cells in enumerate(rows.cells[: len(data)]) if len(cells) != WIDTH), None)
+    separator, first, _ = sniffed(head_of(path)) or (" ", None, [])
+    width = WIDTHS[1] if first is not None and first.shape[1] == WIDTHS[1] else WIDTH
+    rows = rows_of(path, separator)
+    data, told = numbers(rows, 0, width)
+    wrong = next((p for p, cells in enumerate(rows.cells[: len(data)]) if len(cells) != width), None)
     if wrong is not None:
         got = len(rows.cells[wrong])
-        raise rows.fault(f"expected 12 numbers (three rows of a matrix), got {got}", code="row-length", row=wrong)
+        raise rows.fault(f"expected {width} numbers (rows of a matrix), got {got}", code="row-length", row=wrong)
     if len(data) == 0:
         raise rows.fault("no row of numbers; expected rows of 12 numbers", code="empty")
     said = list(told)
-    matrix = data.reshape(-1, 3, 4)
+    matrix = data[:, :WIDTH].reshape(-1, 3, 4)
     good = _are_rotations(matrix[:, :, :3])
     if not good.all():
         said.append(f"{int((~good).sum())} matrices are no rotations: taken as lost")
@@ -84,5 +90,5 @@ def _times(path: Path, count: int, options: ReadOptions, said: list[str]) -> tup
     said += told
     if len(stamps) > count:
         said.append(f"{file.name} has {len(stamps)} times for {count} poses: the first ones count")
-    time, _ = seconds(stamps[:count, 0], options.time_unit)
+    time, _ = seconds(file, stamps[:count, 0], options.time_unit)
     return time, f"{file.name} beside it"

@@ -123,7 +123,9 @@ def _flat(names: Any) -> Iterator[str]:
 def _takes(file: Path, about: _About, options: ReadOptions) -> Iterator[Take]:
     columns, left_out = _columns(file, about)
     episode = columns.pop("episode_index", None)
-    count = len(next(iter(columns.values()))) if columns else 0
+    if not columns:
+        raise _DamagedError(f"{file}: no columns of numbers in its rows; expected states, actions or stamps")
+    count = len(next(iter(columns.values())))
     numbers = np.zeros(count) if episode is None else episode[:, 0]
     for number in np.unique(numbers[np.isfinite(numbers)]):
         rows = numbers == number
@@ -180,6 +182,10 @@ def _time(
         even = frames / rate
         if np.isfinite(even).all() and (np.abs(stamps - even) < ROUNDING + 1e-6 * np.abs(even)).all():
             return even, f"frame numbers over {rate:g} Hz, which the stamps (float32) agree with"
+        good = stamps[np.isfinite(stamps)]
+        if len(good) > 10 and len(np.unique(good)) < len(good) / 2:
+            told.append(f"the stamps are too coarse (Unix time in float32): frame numbers over {rate:g} Hz count")
+            return even, f"frame numbers over {rate:g} Hz"
         told.append(f"stamps do not fit {rate:g} rows per second: the stamps count")
     return stamps, "column timestamp"
 

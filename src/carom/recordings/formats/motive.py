@@ -59,11 +59,12 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
             code="bad-file",
         )
     groups = _groups(rows, top)
+    left = _blanked(rows, top, groups)
     data, said = numbers(rows, top + 1, len(rows.cells[top]))
     if len(data) == 0:
         raise rows.fault("a header and no rows; expected samples", code="empty")
     unit, words = _unit(rows, stated, options)
-    told, left = [*said, *words], list[str]()
+    told = [*said, *words]
     time, clock, words = stamps(data[:, 0], data[:, 1], stated.get("Export Frame Rate"), options.rate)
     told += words
     tracks, words = _tracks(rows, groups, time, data, stated, unit)
@@ -136,6 +137,17 @@ def _groups(rows: Rows, top: int) -> list[Group]:
         columns[place] = column
         before = key
     return groups
+
+
+def _blanked(rows: Rows, top: int, groups: Sequence[Group]) -> list[str]:
+    """Empty columns that belong to no body or marker, such as time codes, which are no numbers; their names."""
+    used = {0, 1, *(column for group in groups for column in group.columns.values())}
+    spare = [column for column in range(len(rows.cells[top])) if column not in used]
+    for cells in rows.cells[top + 1 :]:
+        for column in spare:
+            if column < len(cells):
+                cells[column] = ""
+    return [f"column {short(name)}" for column in spare if (name := rows.cells[top][column])]
 
 
 def _kinds(names: Sequence[str], what: Sequence[str]) -> list[str]:

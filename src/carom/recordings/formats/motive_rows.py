@@ -53,6 +53,7 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
         time[place] = _frame(rows, at, place, len(frames), poses, points)
     unit = LENGTHS[options.length_unit or "m"]
     sign = np.array([1.0, 1.0, -1.0]) if mirrored else np.ones(3)
+    told += _without_stale(rows, frames, poses, names)
     tracks, words = _tracks(poses, names, time, unit * sign, mirrored)
     markers, lost = _markers(points, time, unit * sign)
     left += lost
@@ -130,6 +131,32 @@ def _frame(
         return number(cells[2])
     except ValueError as error:
         raise rows.fault(f"not a row of numbers ({error})", code="not-a-number", row=at) from error
+
+
+def _without_stale(rows: Rows, frames: list[int], poses: dict[str, Array], names: dict[str, str]) -> list[str]:
+    """Empty poses of frames in which a body was not tracked: its last pose stands there; and what is to be said of it.
+
+    A row after a frame's own says for how many frames a body was lost: kind, frame, time, name, number, frames.
+    """
+    place = {rows.cells[at][1]: number for number, at in enumerate(frames)}
+    stale: dict[str, list[int]] = {}
+    for cells in rows.cells[frames[0] :]:
+        if (
+            cells[0].lower() in BODY_ROWS
+            and len(cells) > 5
+            and cells[5].isdigit()
+            and int(cells[5]) > 0
+            and cells[1] in place
+        ):
+            stale.setdefault(cells[4], []).append(place[cells[1]])
+    told = []
+    for ident, found in stale.items():
+        if ident in poses and len(found) < len(frames):
+            poses[ident][found] = np.nan
+            told.append(
+                f"{names.get(ident, f'body {ident}')}: {len(found)} poses are from before it was lost: left out"
+            )
+    return told
 
 
 def _tracks(

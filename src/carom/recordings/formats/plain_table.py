@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from carom.core.errors import RecordingError, short
-from carom.core.rotations import about_z, from_scipy
 from carom.recordings.formats.clean import ordered, rate_of, track
 from carom.recordings.formats.plain_columns import TIME_UNITS, Columns, column_time, guessed, has_columns, mapped
 from carom.recordings.formats.plain_text import without_text
+from carom.recordings.formats.plain_turns import turns_of
+from carom.recordings.formats.pose_rows import unit_of
 from carom.recordings.formats.take import Axis, NoPosesError, ReadOptions, Signal, Take, Track
 from carom.recordings.formats.text_rows import LENGTHS, Rows, is_number, numbers, read_rows, text_of
 from carom.state import Array
@@ -21,7 +22,6 @@ NAME = "plain table (CSV)"
 SEPARATORS = (",", ";", "\t", " ")
 MOST_LINES = 60  #: of a table's begin: comments, names, units
 WIDE = 30.0  #: [m]; bodies farther away were hardly measured in metres
-ANGULAR = 2 * np.pi + 0.1  #: [rad]; larger angles are degrees
 
 
 def recognise(path: Path, head: bytes) -> float:
@@ -74,6 +74,8 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     told = list(said)
     data, said = numbers(rows, top, len(names))
     told += said
+    if separator == " ":
+        _refuse_short(rows, top, top + len(data), len(names))
     time, clock = _clock(rows, names, data, at, unit, options, told)
     bodies = _bodies(path, names, at, options)
     tracks = tuple(body_track(path, columns, names, time, data, options, told) for columns in bodies)
@@ -98,6 +100,18 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
             said=tuple(dict.fromkeys(told)),
         ),
     )
+
+
+def _refuse_short(rows: Rows, top: int, past: int, width: int) -> None:
+    """Raise where a row between spaces has fewer cells: which one is empty cannot be seen."""
+    wrong = next((at for at in range(top, past) if len(rows.cells[at]) < width), None)
+    if wrong is not None:
+        raise rows.fault(
+            f"expected {width} numbers between spaces, got {len(rows.cells[wrong])}: which is missing cannot be told; "
+            "write nan in its place, or separate with commas",
+            code="row-length",
+            row=wrong,
+        )
 
 
 def _split(line: str, separator: str) -> list[str]:
@@ -174,19 +188,12 @@ def _time_unit(rows: Rows, name: str, stamps: Array, told: list[str]) -> float:
     good = stamps[np.isfinite(stamps)]
     if len(good) < 2:
         raise rows.fault(f"column '{short(name)}' has {len(good)} numbers; expected stamps", code="empty")
-    largest, step = float(np.abs(good).max()), float(np.median(np.abs(np.diff(good))))
-    whole = bool((good == np.round(good)).all())
-    if largest > 1e17 or (whole and step >= 2e5):
-        unit = "ns"
-    elif largest > 1e14 or (whole and step >= 500):
-        unit = "us"
-    elif largest > 1e11 or (whole and step >= 2):
-        unit = "ms"
-    elif whole and step == 1:
-        raise rows.fault(
-            f"column '{short(name)}' counts frames: give --rate HZ, or say its unit with --time-unit", code="bad-value"
-        )
-    else:
+    unit = unit_of(good)
+    step = float(np.median(np.abs(np.diff(good))))
+    if unit is None:
+        what = "counts frames: give --rate HZ, or say" if step == 1 else f"has steps of {step:.4g}: say"
+        raise rows.fault(f"column '{short(name)}' {what} its unit with --time-unit", code="bad-value")
+    if unit == "s":
         return 1.0
     told.append(f"column '{name}' is in {unit}, from its size (steps of {step:g})")
     return TIME_UNITS[unit]
@@ -203,6 +210,12 @@ def _bodies(path: Path, names: Sequence[str], at: int | None, options: ReadOptio
         raise NoPosesError(
             f"{path}: no rigid bodies: no columns that are a body's place among {short(', '.join(names[:12]))}; name "
             "them with --map 'BODY=X,Y,Z,QW,QX,QY,QZ' (names of columns or their numbers from 1)"
+        )
+    twice = next((names[c] for each in found for c in each.at.values() if names.count(names[c]) > 1), None)
+    if twice is not None:
+        raise RecordingError(
+            f"{path}: {names.count(twice)} columns are called '{short(twice)}', which does not say whose they are; "
+            "name them by their numbers from 1, with --map 'BODY=3-9'"
         )
     return found
 
@@ -227,60 +240,7 @@ def body_track(
         told.append(f"{columns.name}: lengths are taken as metres (at most {far:.3g})")
     elif LENGTHS[unit] != 1:
         told.append(f"{columns.name}: {unit} converted to metres")
-    quaternion = _rotation(path, columns, data, options, told)
+    quaternion = turns_of(path, columns, data, options, told)
     made, words = track(columns.name, time, place * LENGTHS[unit or "m"], quaternion, zero=quaternion is not None)
     told += words
     return made
-
-
-def _rotation(path: Path, columns: Columns, data: Array, options: ReadOptions, told: list[str]) -> Array | None:
-    """Quaternions [T, 4] w-first, from a quaternion, roll pitch yaw (fixed axes, as in ROS), or a heading."""
-    at = columns.at
-    if columns.ordered is not None:
-        raw = data[:, list(columns.ordered)]
-        order = options.quaternion_order or _order(path, columns.name, raw, told)
-        return raw if order == "wxyz" else raw[:, [3, 0, 1, 2]]
-    if {"qw", "qx", "qy", "qz"} <= set(at):
-        told.append(f"{columns.name}: quaternion by its columns' names")
-        return data[:, [at["qw"], at["qx"], at["qy"], at["qz"]]]
-    if "yaw" not in at or ({"roll", "pitch"} & set(at) and not {"roll", "pitch"} <= set(at)):
-        return None
-    labels = ["roll", "pitch", "yaw"] if "roll" in at else ["yaw"]
-    angles = data[:, [at[label] for label in labels]]
-    unit = options.angle_unit or columns.units.get("angle")
-    if unit is None:
-        unit = "deg" if float(np.nanmax(np.abs(angles), initial=0.0)) > ANGULAR else "rad"
-        told.append(f"{columns.name}: {', '.join(labels)} are taken as {unit}, from their size")
-    angles = angles * (np.pi / 180 if unit == "deg" else 1.0)
-    if len(labels) == 1:
-        return about_z(angles[:, 0])
-    from scipy.spatial.transform import Rotation
-
-    told.append(f"{columns.name}: roll, pitch, yaw are about the fixed axes x, y, z in this order (as in ROS)")
-    found = np.full((len(data), 4), np.nan)
-    good = np.isfinite(angles).all(axis=-1)
-    if good.any():
-        found[good] = from_scipy(Rotation.from_euler("xyz", angles[good]))
-    return found
-
-
-def _order(path: Path, name: str, raw: Array, told: list[str]) -> str:
-    """Where w is, as far as the rows tell: 1 where nothing is turned, and turns about the vertical have two zeros."""
-    good = raw[np.isfinite(raw).all(axis=-1)]
-    large = np.abs(good) > 0.03
-    seen = [bool(large[:, i].any()) for i in range(4)]
-    first, last = (bool(len(good)) and float(np.abs(good[:, i]).max()) > 0.999 for i in (0, 3))
-    order = ""
-    if first != last:
-        order = "wxyz" if first else "xyzw"
-    elif not seen[1] and not seen[2] and seen[0] and seen[3]:
-        order = "wxyz"  # or turns about x alone with w last, which is seldom
-    elif not seen[0] and not seen[1] and seen[2] and seen[3]:
-        order = "xyzw"
-    if not order:
-        raise RecordingError(
-            f"{path}: body '{short(name)}' has four columns of a quaternion and nothing tells where w is; say it with "
-            "--quaternion wxyz or --quaternion xyzw"
-        )
-    told.append(f"{name}: quaternion is {order}, found from the rows (say --quaternion if that is wrong)")
-    return order

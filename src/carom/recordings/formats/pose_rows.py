@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from carom.core.errors import RecordingError
 from carom.recordings.formats.text_rows import Rows, is_number, number, read_rows, text_of
 from carom.state import Array
 
 COMMENTS = ("#", "%", "//")
+SEPARATORS = (" ", ",", ";")  #: a space stands for tabs, too
 MOST_LOOKED_AT = 200  #: rows of a file's beginning
 NEAR_ONE = 0.02  #: by which the length of a quaternion in a text file may differ from one
 SECOND, MILLISECOND, MICROSECOND, NANOSECOND = 1.0, 1e-3, 1e-6, 1e-9
 UNITS = {"s": SECOND, "ms": MILLISECOND, "us": MICROSECOND, "ns": NANOSECOND}
+SINCE_1970 = (5e8, 1e10)  #: [s] between which stamps lie that count from 1970
+SLOWEST = 2.0  #: [s] between samples: what is slower is in another unit
 
 
 def first_rows(head: bytes, separator: str) -> tuple[Array, list[str]] | None:
@@ -69,9 +76,71 @@ def rises(time: Array) -> bool:
     return len(time) < 2 or bool((np.diff(time) > 0).mean() > 0.8)
 
 
-def seconds(time: Array, unit: str | None) -> tuple[Array, str | None]:
-    """Stamps in seconds and the unit that they were in, if that is none; a clock's size tells it."""
-    if unit is None:
-        largest = float(np.nanmax(np.abs(time))) if np.isfinite(time).any() else 0.0
-        unit = "ns" if largest > 1e17 else "us" if largest > 1e14 else "ms" if largest > 1e11 else "s"
-    return time * UNITS[unit], None if unit == "s" else unit
+def sniffed(head: bytes) -> tuple[str, Array, list[str]] | None:
+    """What separates the numbers of a file of poses, its first rows [R, C] and its comments; None: it is none."""
+    for separator in SEPARATORS:
+        found = first_rows(head, separator)
+        if found is not None and found[0].shape[1] > 1:
+            return separator, *found
+    return None
+
+
+def head_of(path: Path) -> bytes:
+    """The beginning of a file, as those who recognise it are shown it."""
+    with path.open("rb") as file:
+        return file.read(1 << 16)
+
+
+def order_named(comments: Sequence[str]) -> Literal["wxyz", "xyzw"] | None:
+    """Where w is, as the names of columns in some comment say it.
+
+    >>> order_named(["# ground truth", "# timestamp tx ty tz qw qx qy qz"])
+    'wxyz'
+    """
+    for line in comments:
+        plain = re.sub(r"\[.*?\]", "", line.lower())
+        found = "".join(
+            re.findall(r"(?:^|[\s,;#])(?:q|quat|orientation|rot)(?:_[a-z]+)*[._]?([wxyz])(?=$|[\s,;])", plain)
+        )
+        if found in ("wxyz", "xyzw"):
+            return found  # type: ignore[return-value]
+    return None
+
+
+def unit_of(stamps: Array) -> str | None:
+    """What unit stamps are in, from their size and their steps; None where these do not tell.
+
+    Stamps that count from 1970 are known by their size. Others are taken to be of a recording at 5 Hz or faster.
+
+    >>> unit_of(np.array([1.6e18, 1.6e18 + 1e7])), unit_of(np.array([0.0, 1e7])), unit_of(np.array([0.0, 8.33]))
+    ('ns', 'ns', None)
+    """
+    good = stamps[np.isfinite(stamps)]
+    if not len(good):
+        return "s"
+    largest = float(np.abs(good).max())
+    step = float(np.median(np.abs(np.diff(good)))) if len(good) > 1 else 0.0
+    for unit, size in UNITS.items():
+        if SINCE_1970[0] < largest * size < SINCE_1970[1] and step * size < SLOWEST:
+            return unit
+    whole = bool((good == np.round(good)).all())
+    if step < SLOWEST:
+        return None if whole and step == 1 else "s"
+    if not whole and step < 2e5:
+        return None
+    return "ns" if step >= 2e5 else "us" if step >= 500 else "ms"
+
+
+def seconds(path: Path, time: Array, unit: str | None, rate: float | None = None) -> tuple[Array, str | None]:
+    """Stamps in seconds, and the unit that they were in, if that is none: as the user says it, else as they show it."""
+    known = unit or unit_of(time)
+    if known is not None:
+        return time * UNITS[known], None if known == "s" else known
+    step = float(np.median(np.abs(np.diff(time[np.isfinite(time)]))))
+    if step == 1 and rate:
+        return time / rate, None
+    what = "count rows" if step == 1 else f"are in steps of {step:.4g}"
+    raise RecordingError(
+        f"{path}: its stamps {what}: say their unit with --time-unit ns, us, ms or s"
+        + (", or give --rate HZ" * (step == 1))
+    )

@@ -15,6 +15,7 @@ from carom.recordings.formats.clean import lost_points, ordered, rate_of, track
 from carom.recordings.formats.stated import compare_counts, compare_rates, stamps
 from carom.recordings.formats.take import Markers, NoPosesError, ReadOptions, Take, Track
 from carom.recordings.formats.text_rows import LENGTHS, Rows, is_number, numbers, read_rows, text_of, unique
+from carom.recordings.formats.three_angles import EULER, read_as
 from carom.state import Array
 
 NAME = "Qualisys QTM TSV"
@@ -67,7 +68,7 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
     if len(time) != len(data) or not np.isfinite(time).any():
         raise rows.fault("neither a column Time nor a FREQUENCY; give --rate HZ", code="missing-column", row=count)
     unit = LENGTHS[options.length_unit or "mm"]
-    tracks, done = _tracks(groups, time, data, unit)
+    tracks, done = _tracks(rows, groups, time, data, unit, options.angles)
     markers = _markers([g for g in groups if not _is_body(g)], time, data, unit)
     if not tracks and not markers:
         raise NoPosesError(f"{path}: no rigid bodies: {len(data)} frames and no column of a marker or a body")
@@ -131,7 +132,8 @@ def _columns_of(rows: Rows, count: int, stated: Mapping[str, list[str]]) -> tupl
         return groups, count, len(given), timed
     labels = _trimmed(labels)
     timed = labels[0].lower() == "frame" and len(labels) > 1 and labels[1].lower() == "time"
-    return _grouped(rows, count, labels, 2 if timed else 0), count + 1, len(labels), timed
+    bodies = bool(stated.get("BODY_NAMES"))
+    return _grouped(rows, count, labels, 2 if timed else 0, bodies=bodies), count + 1, len(labels), timed
 
 
 def _trimmed(cells: Sequence[str]) -> list[str]:
@@ -142,10 +144,16 @@ def _trimmed(cells: Sequence[str]) -> list[str]:
     return list(cells[:past])
 
 
-def _grouped(rows: Rows, count: int, labels: Sequence[str], offset: int) -> list[Group]:
+def _grouped(rows: Rows, count: int, labels: Sequence[str], offset: int, *, bodies: bool) -> list[Group]:
     groups: list[Group] = []
+    others: list[str] = []
     for column in range(offset, len(labels)):
         name, label = _split(labels[column])
+        if not labels[column]:
+            continue  # between two bodies
+        if bodies and not label:
+            others.append(labels[column])  # angles have the names that a user gives them
+            continue
         if not label:
             raise rows.fault(
                 f"unknown column {short(labels[column])!r}; expected names that end in X, Y, Z, Rot[0] and the like",
@@ -156,6 +164,13 @@ def _grouped(rows: Rows, count: int, labels: Sequence[str], offset: int) -> list
         if not groups or label in groups[-1].columns or (name and name != groups[-1].name):
             groups.append(Group(name))
         groups[-1].columns[label] = column
+    if others and not all(_has_matrix(g) or "QW" in g.columns for g in groups):
+        raise rows.fault(
+            f"angles are called {short(', '.join(others[:3]))}, which does not say what they are; export the rotation "
+            "matrices with them",
+            code="bad-value",
+            row=count,
+        )
     called = unique([g.name for g in groups], "marker")
     return [Group(name, g.columns) for name, g in zip(called, groups, strict=True)]
 
@@ -166,6 +181,10 @@ def _split(cell: str) -> tuple[str, str]:
     if match and match[2].upper() in LABELS:
         return (match[1] or "").strip(), match[2].upper()
     return "", ""
+
+
+def _has_matrix(group: Group) -> bool:
+    return all(f"ROT[{i}]" in group.columns for i in range(9))
 
 
 def _is_body(group: Group) -> bool:
@@ -181,13 +200,15 @@ def _markers(groups: Sequence[Group], time: Array, data: Array, unit: float) -> 
     return (Markers(tuple(g.name for g in chosen), time[rows], lost_points(position, zero=True) * unit),)
 
 
-def _tracks(groups: Sequence[Group], time: Array, data: Array, unit: float) -> tuple[tuple[Track, ...], list[str]]:
+def _tracks(
+    rows: Rows, groups: Sequence[Group], time: Array, data: Array, unit: float, asked: str | None
+) -> tuple[tuple[Track, ...], list[str]]:
     tracks, told = [], list[str]()
     for group in groups:
         if not (_is_body(group) and {"X", "Y", "Z"} <= set(group.columns)):
             continue
         position = data[:, [group.columns[axis] for axis in "XYZ"]]
-        quaternion, words = _rotation(data, group)
+        quaternion, words = _rotation(rows, data, group, asked)
         lost = ~np.isfinite(quaternion).all(axis=-1) & (
             (position == 0).all(axis=-1) | ~np.isfinite(position).any(axis=-1)
         )
@@ -198,15 +219,16 @@ def _tracks(groups: Sequence[Group], time: Array, data: Array, unit: float) -> t
     return tuple(tracks), told
 
 
-def _rotation(data: Array, group: Group) -> tuple[Array, list[str]]:
+def _rotation(rows: Rows, data: Array, group: Group, asked: str | None) -> tuple[Array, list[str]]:
     """Quaternions [T, 4] w-first from the matrix, which is written column after column; all zeros: not seen."""
     from scipy.spatial.transform import Rotation
 
     found = np.full((len(data), 4), np.nan)
     columns = group.columns
     if "QW" in columns:
-        return data[:, [columns[label] for label in ("QW", "QX", "QY", "QZ")]], []
-    if all(f"ROT[{i}]" in columns for i in range(9)):
+        four = data[:, [columns[label] for label in ("QW", "QX", "QY", "QZ")]]
+        return np.where((four == 0).all(axis=-1)[:, None], np.nan, four), []
+    if _has_matrix(group):
         flat = data[:, [columns[f"ROT[{i}]"] for i in range(9)]]
         matrix = flat.reshape(-1, 3, 3).transpose(0, 2, 1)
         good = np.asarray(np.isfinite(flat).all(axis=-1))
@@ -217,10 +239,22 @@ def _rotation(data: Array, group: Group) -> tuple[Array, list[str]]:
         seen = np.isfinite(flat).all(axis=-1) & (flat != 0).any(axis=-1)
         wrong = int((seen & ~good).sum())
         return found, [f"{wrong} matrices are no rotations: taken as lost"] if wrong else []
-    angles = data[:, [columns[label] for label in ("ROLL", "PITCH", "YAW") if label in columns]]
+    at = [columns[label] for label in ("ROLL", "PITCH", "YAW") if label in columns]
+    if at != sorted(at) and asked is None:
+        raise rows.fault(
+            f"the angles of body '{short(group.name)}' are not in QTM's own order (Roll, Pitch, Yaw), and there is no "
+            "rotation matrix beside them; export 6D data with rotation matrices, or say what they are with --angles",
+            code="bad-value",
+        )
+    angles = data[:, at]
     known = np.asarray(np.isfinite(angles).all(axis=-1))
     place = data[:, [columns[axis] for axis in "XYZ"]]
     known &= ~((angles == 0).all(axis=-1) & (place == 0).all(axis=-1))
     if angles.shape[1] == 3 and known.any():
-        found[known] = from_scipy(Rotation.from_euler("XYZ", angles[known], degrees=True))
-    return found, ["no matrix: roll, pitch and yaw [deg] are read as QTM's default, x, then the new y, then the new z"]
+        found[known] = from_scipy(read_as(asked or EULER, np.radians(angles[known])))
+    if asked is not None:
+        return found, [f"no matrix: roll, pitch and yaw [deg] are read as {asked}, as you say"]
+    return found, [
+        "no matrix: roll, pitch and yaw [deg] are read as QTM's default, x, then the new y, then the new z (say "
+        "--angles if yours are others)"
+    ]

@@ -74,6 +74,8 @@ class ReadOptions:
     length_unit: Literal["m", "cm", "mm"] | None = None  #: overrides what the file states
     angle_unit: Literal["rad", "deg"] | None = None
     quaternion_order: Literal["wxyz", "xyzw"] | None = None
+    #: what three angles are: a rotation vector, or Euler angles, each about the axis as turned before
+    angles: Literal["vector", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX"] | None = None
     rate: float | None = None  #: [Hz] where the file has no stamps, or wrong ones
     definitions: tuple[Path, ...] = ()  #: files with definitions of message types (.msg)
     clock: Literal["header", "received"] | None = None  #: of bags

@@ -11,6 +11,7 @@ import numpy as np
 
 from carom.core.errors import short
 from carom.core.rotations import from_scipy
+from carom.recordings.formats import three_angles
 from carom.recordings.formats.clean import lost_points, ordered, rate_of, track
 from carom.recordings.formats.take import Markers, NoPosesError, ReadOptions, Take, Track
 from carom.recordings.formats.text_rows import (
@@ -33,7 +34,6 @@ SECTIONS = (
 )  # fmt: skip
 POSES = ("objects", "segments", "bones")
 POINTS = ("trajectories",)
-SMOOTHER = 5.0  #: times as smooth must angles be as Euler angles, where a rotation vector would jump
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
         if section.kind in POINTS:
             points += _points(groups, time, data, unit)
         else:
-            made, words = _bodies(rows, section, groups, time, data, unit)
+            made, words = _bodies(rows, section, groups, time, data, unit, options.angles)
             tracks += made
             told += words
     if not tracks and not points:
@@ -242,16 +242,24 @@ def _columns(data: Array, group: Group, labels: Sequence[str], unit: dict[int, f
 
 
 def _bodies(
-    rows: Rows, section: Section, groups: Sequence[Group], time: Array, data: Array, unit: dict[int, float]
+    rows: Rows,
+    section: Section,
+    groups: Sequence[Group],
+    time: Array,
+    data: Array,
+    unit: dict[int, float],
+    asked: str | None,
 ) -> tuple[list[Track], list[str]]:
     chosen = [g for g in groups if {"TX", "TY", "TZ"} <= set(g.columns)]
-    tracks, told = [], list[str]()
+    above = rows.cells[section.names] if section.names < section.labels else []
+    three = [g for g in chosen if "RX" in g.columns and "RW" not in g.columns]
+    kind, told = three_angles.kind_of(asked, above, [_turning(data, g, unit) for g in three])
+    tracks = []
     for name, group in zip(unique([g.name for g in chosen], "body"), chosen, strict=True):
         position = _columns(data, group, ("TX", "TY", "TZ"), unit)
-        quaternion, words = _rotation(data, group, unit)
-        made, done = track(name, time, position, quaternion, zero=True)
+        made, done = track(name, time, position, _rotation(data, group, unit, kind), zero=True)
         tracks.append(made)
-        told += [*words, *done]
+        told += done
     if not chosen:
         raise rows.fault(
             f"no columns TX, TY, TZ under '{short(rows.cells[section.names][-1])}'; expected an object's position",
@@ -261,33 +269,27 @@ def _bodies(
     return tracks, told
 
 
-def _rotation(data: Array, group: Group, unit: dict[int, float]) -> tuple[Array | None, list[str]]:
-    """Quaternions [T, 4] w-first from RX RY RZ RW (w last), from a rotation vector of any length, or Euler angles."""
-    if not {"RX", "RY", "RZ"} <= set(group.columns):
-        return None, []
-    place = np.stack([data[:, group.columns[label]] for label in ("TX", "TY", "TZ")], axis=-1)
-    if "RW" in group.columns:
-        return np.stack([data[:, group.columns[label]] for label in ("RW", "RX", "RY", "RZ")], axis=-1), []
-    from scipy.spatial.transform import Rotation
-
+def _three(data: Array, group: Group, unit: dict[int, float]) -> tuple[Array, Array]:
+    """Three angles [T, 3] rad, and in which rows a body was seen [T]."""
     angles = _columns(data, group, ("RX", "RY", "RZ"), unit)
+    place = np.stack([data[:, group.columns[label]] for label in ("TX", "TY", "TZ")], axis=-1)
     lost = ~np.isfinite(angles).all(axis=-1) | ((place == 0).all(axis=-1) & (angles == 0).all(axis=-1))
+    return angles, np.asarray(~lost)
+
+
+def _turning(data: Array, group: Group, unit: dict[int, float]) -> three_angles.Turning:
+    angles, seen = _three(data, group, unit)
+    return three_angles.Turning(angles[seen], _columns(data, group, ("TX", "TY", "TZ"), unit)[seen])
+
+
+def _rotation(data: Array, group: Group, unit: dict[int, float], kind: str) -> Array | None:
+    """Quaternions [T, 4] w-first from RX RY RZ RW (w last), or from three angles of a kind."""
+    if not {"RX", "RY", "RZ"} <= set(group.columns):
+        return None
+    if "RW" in group.columns:
+        return np.stack([data[:, group.columns[label]] for label in ("RW", "RX", "RY", "RZ")], axis=-1)
+    angles, seen = _three(data, group, unit)
     found = np.full((len(data), 4), np.nan)
-    if lost.all():
-        return found, []
-    good = angles[~lost]
-    vector, euler = Rotation.from_rotvec(good), Rotation.from_euler("XYZ", good)
-    bound = (np.abs(good[:, 1]) <= np.pi / 2 + 1e-6).all() and (np.abs(good) <= np.pi + 1e-6).all()
-    if bound and _roughness(vector) > SMOOTHER * max(_roughness(euler), 1e-3):
-        found[~lost] = from_scipy(euler)
-        return found, ["RX RY RZ are Euler angles XYZ: as a rotation vector they would jump"]
-    found[~lost] = from_scipy(vector)
-    return found, ["RX RY RZ are a rotation vector (Tracker's default), of any length"]
-
-
-def _roughness(rotation: object) -> float:
-    """The largest step between neighbours [rad]: what jumps is read in a wrong way."""
-    count = len(rotation)  # type: ignore[arg-type]
-    if count < 2:
-        return 0.0
-    return float((rotation[:-1].inv() * rotation[1:]).magnitude().max())  # type: ignore[index]
+    if seen.any():
+        found[seen] = from_scipy(three_angles.read_as(kind, angles[seen]))
+    return found

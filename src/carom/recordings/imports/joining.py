@@ -140,7 +140,7 @@ def _upward(path: Path, take: Take, chosen: Sequence[Chosen], options: ImportOpt
         return Upward(take.up, "as the file says")
     for maker, axis in CONVENTIONS.items():
         if take.format.startswith(maker):
-            return Upward(axis, f"{maker}'s rule, as nothing falls freely (say --up where it is not so)")
+            return _by_rule(path, maker, axis, levelled(asked))
     if any("MuJoCo" in words for words in take.said):
         return Upward("z", "MuJoCo's rule (say --up where it is not so)")
     if (found := levelled(asked)) is not None:
@@ -152,6 +152,19 @@ def _upward(path: Path, take: Take, chosen: Sequence[Chosen], options: ImportOpt
     raise RecordingError(
         f"{path}: which axis is up is not in the file, and nothing falls freely, moves in a plane or rests at one "
         f"height to show it{words}; say --up z or --up y (one of {', '.join(TURNS)}){usual}"
+    )
+
+
+def _by_rule(path: Path, maker: str, axis: str, seen: Upward | None) -> Upward:
+    """The axis that a maker's rule says is up, unless bodies move or rest as if another one were."""
+    if seen is None:
+        return Upward(axis, f"{maker}'s rule, as nothing falls freely (say --up where it is not so)")
+    if seen.axis.strip("-") == axis.strip("-"):
+        return Upward(axis, f"{maker}'s rule, and how bodies move and rest agrees")
+    how = seen.how.partition(", and")[0].removesuffix("it") + seen.axis.strip("-")
+    raise RecordingError(
+        f"{path}: {maker}'s rule is that {axis} is up, but {how}; say which axis is up: --up {axis}, or "
+        f"--up {seen.axis}"
     )
 
 

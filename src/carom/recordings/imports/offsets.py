@@ -48,10 +48,13 @@ def offset_of(
     overlap = end(_span(first)[1], _span(second)[1]) - begin(_span(first)[0], _span(second)[0])
     shorter = min(_span(first)[1] - _span(first)[0], _span(second)[1] - _span(second)[0])
     one_clock = overlap > min(SHARED, 0.5 * shorter) and _span(first)[0] > 1e5
+    shared = {t.name for t in first} & {t.name for t in second}
+    if not one_clock and not shared and _same_stamps(first, second):
+        return Offset(0.0, f"{what} and that of {files[0]} begin and end at the same stamps: taken as one")
     found = _best(first, second, roles, LATENCY if one_clock else None)
     if found is not None:
         seconds, score, pair = found
-        if one_clock and abs(seconds) < BLURRED and not {t.name for t in first} & {t.name for t in second}:
+        if one_clock and abs(seconds) < BLURRED and not shared:
             return Offset(
                 0.0, f"{what} and that of {files[0]} both count from 1970, and what moves agrees: taken as one"
             )
@@ -65,6 +68,14 @@ def offset_of(
         f"{files[1]}: nothing shows how its clock and that of {files[0]} lie (no body in both, no blow in both); give "
         "--offset SECONDS, which is added to its stamps (0 if the clock is the same)"
     )
+
+
+def _same_stamps(first: Sequence[Track], second: Sequence[Track]) -> bool:
+    """Whether two files begin and end at the same stamps, to within a sample, as exports of one take do."""
+    steps = [float(np.median(np.diff(t.time))) for t in (*first, *second) if len(t.time) > 1]
+    if not steps or max(steps) > 1.02 * min(steps):
+        return False
+    return all(abs(a - b) < 1.5 * steps[0] for a, b in zip(_span(first), _span(second), strict=True))
 
 
 def _span(tracks: Sequence[Track]) -> tuple[float, float]:
