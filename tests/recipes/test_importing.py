@@ -57,6 +57,25 @@ def test_the_vertical_is_found_from_free_fall_and_the_frame_is_turned(tmp_path, 
     np.testing.assert_allclose(same, 1, atol=1e-7)
 
 
+def test_a_file_that_does_not_show_the_vertical_takes_it_from_one_beside_it(tmp_path):
+    """Eight pushes of one session: in one of them the block hardly moves."""
+    time, place, turn = tossed()
+    still = np.tile(place[:1], (len(time), 1)) + 1e-4 * np.sin(9 * time)[:, None], np.tile(turn[:1], (len(time), 1))
+    files = [
+        table(tmp_path / "toss.csv", time, cube=seen_along("y", place, turn)),
+        table(tmp_path / "still.csv", time, cube=seen_along("y", *still)),
+    ]
+    with pytest.raises(CaromError, match="which axis is up"):
+        recipes.import_files(files[1:], tmp_path / "alone")
+    result = recipes.import_files(files, tmp_path / "out")
+    assert [each["up"].split(",")[0] for each in result.about["files"]] == [
+        "y: cube falls freely against it",
+        "y: as toss.csv shows it",
+    ]
+    last = read(tmp_path / "out").trajectories[-1].position_world["cube"]
+    np.testing.assert_allclose(last[:, 2], 1.0, atol=1e-3)
+
+
 def test_a_vertical_that_nothing_shows_is_asked_for(tmp_path):
     time, place, turn = tossed()
     still = (place[:1] + 0 * place, turn)

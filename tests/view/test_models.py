@@ -73,6 +73,7 @@ def test_a_plan_is_shown_from_its_file_as_the_engine_carries_it_out(tmp_path: Pa
     assert np.allclose(track.position[-1, 0, :2], run.rest[0, :2], atol=1e-3)
     assert float(yaw(track.quaternion[-1, 0])) == pytest.approx(float(run.rest[0, 2]), abs=0.02)
     assert track.time[-1] < HORIZON / 2  # it is not watched lying there
+    assert any("simulated strikes are planar" in words.lower() for words in take.words)
     wanted, expected = take.marks
     assert wanted.position[:2].tolist() == [0.3, 0.2]
     assert float(yaw(wanted.quaternion)) == pytest.approx(0.1)  # any yaw will do: drawn as the plan expects it

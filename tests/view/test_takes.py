@@ -31,6 +31,7 @@ def test_a_folder_of_strikes_is_shown_beside_mujoco(shown: Show, strikes: Path) 
     assert shown.names == ("hit_000.csv", "hit_001.csv", "hit_002.csv")
     take = shown.take(0)
     assert [t.name for t in take.tracks] == [RECORDED, "MuJoCo, default contact"]
+    assert any("simulated strikes are planar" in words.lower() for words in take.words)
     real, made = take.tracks
     recording = read(strikes).trajectories[0]
     row = int(np.argmin(np.abs(recording.time - recording.time[0] - (real.time[5] - real.time[0]))))

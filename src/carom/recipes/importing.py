@@ -28,7 +28,7 @@ from carom.recordings.imports.bodies import (
     without_others,
 )
 from carom.recordings.imports.cutting import Event, between, cut
-from carom.recordings.imports.joining import Imported, ImportOptions, Part, parts_of, recordings_of, takes_of
+from carom.recordings.imports.joining import Imported, ImportOptions, Part, parts_of_all, recordings_of, takes_of
 from carom.recordings.imports.mapping import parse_map
 from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Recordings, Trajectory
@@ -127,8 +127,7 @@ def import_files(
         takes.append(takes_of(Path(file), options))
     progress("read", len(files), len(files))
     _all_named(options, [take for each in takes for take in each])
-    alone = len(files) == 1
-    read = [parts_of(Path(file), options, each, alone=alone) for file, each in zip(files, takes, strict=True)]
+    read = parts_of_all([Path(file) for file in files], takes, options)
     joined = recordings_of(read, options)
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
     tracked: dict[str, Tracked] = {}

@@ -18,7 +18,16 @@ from carom.scenes.shapes import Body, Shape
 from carom.scenes.strike import StrikeScene
 from carom.state import Impacts
 from carom.view.shown import COLOURS, RECORDED, Arrow, Take, Track
-from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated, until_rest
+from carom.view.strikes import (
+    PLANAR,
+    STRIKER,
+    TARGET,
+    StrikeEngineShown,
+    StrikePlace,
+    impulse_arrow,
+    simulated,
+    until_rest,
+)
 
 LASTS, TOSSED = 3.0, 1.2  #: [s] of a simulated strike, and of a toss
 TOSSES = 6  #: shown of a graph simulator
@@ -61,7 +70,7 @@ class ModelTakes:
         place = StrikePlace.flat(scene, (float(strikes.target_pose[0, 2]), float(strikes.striker_pose[0, 2])))
         tracks: list[Track] = []
         arrows: list[Arrow] = []
-        words = ["No recordings stand beside the model: give them with `--with RECORDINGS` to see them too."]
+        words = ["No recordings stand beside the model: give them with `--with RECORDINGS` to see them too.", PLANAR]
         for number, engine in enumerate(self.engines):
             track, post, reason = simulated(engine, strikes, LASTS, place, COLOURS[number % len(COLOURS)])
             if track is None:

@@ -19,7 +19,16 @@ from carom.scenes.strike import FASTEST, StrikeScene
 from carom.state import Array, StrikeCommands
 from carom.view.learned import scene_shapes
 from carom.view.shown import COLOURS, Arrow, Mark, Take, Track
-from carom.view.strikes import STRIKER, TARGET, StrikeEngineShown, StrikePlace, impulse_arrow, simulated, until_rest
+from carom.view.strikes import (
+    PLANAR,
+    STRIKER,
+    TARGET,
+    StrikeEngineShown,
+    StrikePlace,
+    impulse_arrow,
+    simulated,
+    until_rest,
+)
 
 FILE = "strike.json"
 POSES = {"contact_point_target_frame_m": 2, "velocity_target_frame_m_s": 2, "target_pose": 3, "expected_pose": 3}
@@ -103,7 +112,7 @@ class PlanTakes:
         place = StrikePlace.flat(scene, (float(strikes.target_pose[0, 2]), float(strikes.striker_pose[0, 2])))
         tracks: list[Track] = []
         arrows: list[Arrow] = []
-        words = []
+        words = [PLANAR]
         for number, engine in enumerate(self.engines):
             colour = COLOURS[(number + 2) % len(COLOURS)]
             track, post, reason = simulated(engine, strikes, HORIZON, place, colour, from_there=True)

@@ -28,6 +28,8 @@ STILL = 1e-6  #: [m] between two instants: less is rest
 LIES = 0.4  #: [s] for which a target is seen at rest
 LEAD = 0.6  #: [s] of a recording before contact that is shown
 TARGET, STRIKER = "target", "striker"
+#: said wherever simulated strikes are drawn
+PLANAR = "Simulated strikes are planar: bodies keep the height and the lean that they have at contact."
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class StrikeTakes:
             arrows += impulse_arrow(engine.name, scene, row.strikes, post, place.height)
         ground = ground_under(trajectory)
         own = tuple(tracks), tuple(arrows)
-        return Take(trajectory.name, shapes, *own, ground=ground, words=tuple(reasons), judged=(strike.target,))
+        words = (*reasons, *([PLANAR] if len(tracks) > 1 else []))
+        return Take(trajectory.name, shapes, *own, ground=ground, words=words, judged=(strike.target,))
 
 
 @dataclass(frozen=True)

@@ -15,17 +15,16 @@ from carom.recordings.formats.found import read_take
 from carom.recordings.formats.take import ReadOptions, Signal, Take, Track
 from carom.recordings.imports.clocks import on_one_clock, shifted, signal_at
 from carom.recordings.imports.frames import brought_over
-from carom.recordings.imports.mapping import Chosen, Named, chosen_bodies, roles_of, sources_of
+from carom.recordings.imports.mapping import Named, chosen_bodies, roles_of, sources_of
 from carom.recordings.imports.offsets import Offset, offset_of
 from carom.recordings.imports.rigid_fit import body_of
-from carom.recordings.imports.upright import TURNS, Upward, fallen, in_millimetres, levelled, turned
+from carom.recordings.imports.upright import Upward, turned
+from carom.recordings.imports.verticals import UnknownUpError, upward
 from carom.recordings.trajectory import Trajectory
 from carom.scenes.shapes import Body
 
 COMMANDS = re.compile(r"(^|[._/])(action|command|cmd|ctrl|control|setpoint|desired|reference)", flags=re.IGNORECASE)
 MOST_COMMANDS = 100
-#: axes that point up by a maker's rule, where neither the file nor the motion tells
-CONVENTIONS = {"ROS": "z", "MCAP": "z", "Vicon": "z", "EuRoC": "z", "KITTI": "-y", "LeRobot": "z"}
 LATE_CLOCK = 1e5  #: [s]; stamps beyond it count from 1970 or so, and are made to begin at 0
 
 
@@ -80,10 +79,43 @@ def parts_of(
     return tuple(_part(path, take, options, alone) for take in found)
 
 
+def parts_of_all(
+    files: Sequence[Path], takes: Sequence[Sequence[Take]], options: ImportOptions
+) -> list[tuple[Part, ...]]:
+    """The takes of several files. Where one does not show which axis is up, others of its format with the same bodies
+    may show it."""
+    alone = len(files) == 1
+    found: list[tuple[Part, ...] | UnknownUpError] = []
+    for path, each in zip(files, takes, strict=True):
+        try:
+            found.append(parts_of(path, options, each, alone=alone))
+        except UnknownUpError as error:
+            found.append(error)
+    known = [part for parts in found if isinstance(parts, tuple) for part in parts]
+    return [
+        parts if isinstance(parts, tuple) else _with_others(path, options, each, known, parts)
+        for path, each, parts in zip(files, takes, found, strict=True)
+    ]
+
+
+def _with_others(
+    path: Path, options: ImportOptions, takes: Sequence[Take], known: Sequence[Part], error: UnknownUpError
+) -> tuple[Part, ...]:
+    """The takes of a file with the axis up that like files agree on; else the error."""
+    bodies = {track.name for take in takes for track in take.tracks}
+    like = [p for p in known if p.take.format == takes[0].format and bodies & {t.name for t in p.take.tracks}]
+    axes = {part.up.axis for part in like}
+    if len(axes) != 1:
+        raise error
+    up = Upward(axes.pop(), f"as {like[0].file.name} shows it, in which the same bodies are")
+    parts = parts_of(path, replace(options, up=up.axis), takes, alone=False)
+    return tuple(replace(part, up=up) for part in parts)
+
+
 def _part(path: Path, take: Take, options: ImportOptions, alone: bool) -> Part:
     said: list[str] = []
     chosen = chosen_bodies(path, take, options.wanted, said, alone=alone)
-    up = _upward(path, take, chosen, options)
+    up = upward(path, take, chosen, options.up)
     tracks = []
     for body in chosen:
         if body.track is not None:
@@ -123,48 +155,6 @@ def _upright(take: Take, axis: str) -> Take:
             )
             for cloud in take.markers
         ),
-    )
-
-
-def _upward(path: Path, take: Take, chosen: Sequence[Chosen], options: ImportOptions) -> Upward:
-    """Which axis is up: as the user says it, as things fall, as the file says, as things move and rest."""
-    if options.up is not None:
-        return Upward(options.up, "as you say")
-    tracks = list(take.tracks)
-    markers = [Track(n, c.time, c.position[:, k]) for c in take.markers for k, n in enumerate(c.names)]
-    parts = {marker for body in chosen for marker in body.markers}
-    asked = [t for t in tracks if t.name in {body.track for body in chosen}] + [m for m in markers if m.name in parts]
-    if (found := fallen(asked) or fallen([*tracks, *markers])) is not None:
-        return found
-    if take.up is not None:
-        return Upward(take.up, "as the file says")
-    for maker, axis in CONVENTIONS.items():
-        if take.format.startswith(maker):
-            return _by_rule(path, maker, axis, levelled(asked))
-    if any("MuJoCo" in words for words in take.said):
-        return Upward("z", "MuJoCo's rule (say --up where it is not so)")
-    if (found := levelled(asked)) is not None:
-        return found
-    words = ""
-    if in_millimetres(asked):
-        words = " (something falls with gravity if lengths are millimetres: perhaps --length-unit mm is missing)"
-    usual = "; Motive's default is y" if take.format.startswith("OptiTrack") else ""
-    raise RecordingError(
-        f"{path}: which axis is up is not in the file, and nothing falls freely, moves in a plane or rests at one "
-        f"height to show it{words}; say --up z or --up y (one of {', '.join(TURNS)}){usual}"
-    )
-
-
-def _by_rule(path: Path, maker: str, axis: str, seen: Upward | None) -> Upward:
-    """The axis that a maker's rule says is up, unless bodies move or rest as if another one were."""
-    if seen is None:
-        return Upward(axis, f"{maker}'s rule, as nothing falls freely (say --up where it is not so)")
-    if seen.axis.strip("-") == axis.strip("-"):
-        return Upward(axis, f"{maker}'s rule, and how bodies move and rest agrees")
-    how = seen.how.partition(", and")[0].removesuffix("it") + seen.axis.strip("-")
-    raise RecordingError(
-        f"{path}: {maker}'s rule is that {axis} is up, but {how}; say which axis is up: --up {axis}, or "
-        f"--up {seen.axis}"
     )
 
 
