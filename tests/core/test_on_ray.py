@@ -16,6 +16,7 @@ from typing import Any
 import lost_pieces
 import numpy as np
 import pytest
+from analytic_impacts import FRAMES, Analytic, measured
 from free_recordings import TRUTH, toss
 from lost_pieces import PATIENCE, cube, deadly, once_killed, refused, waiting
 from synthetic_recordings import Strike
@@ -25,6 +26,8 @@ from carom import recipes
 from carom.core import ray_work
 from carom.core.errors import CaromError
 from carom.core.work import in_order, make_pieces, on
+from carom.identify import Outcomes, descend
+from carom.identify.strikes import gradient
 from carom.identify.tosses import search
 from carom.identify.tosses.search import Budget
 from carom.learn.impact.dataset import generate
@@ -167,6 +170,18 @@ def test_the_restarts_of_a_search_end_alike(cluster: Any, monkeypatch: pytest.Mo
             options = FreeOptions(("friction", "inertia_scale"), held, fit=3)
             (one,), _ = identify_free(recordings, options=options, threads=1, seed=2)
         found[where] = [(e.name, e.value, e.low, e.high) for e in one.identification.estimates]
+    assert found["ray"] == found[None]
+    assert "ray: " in made_by.costs()[0]
+
+
+def test_the_starts_of_strikes_end_alike(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradient, "ROWS", 100)
+    outcomes = Outcomes(FRAMES, measured(0.003))
+    found = {}
+    for where in (None, "ray"):
+        with on(where) as made_by:
+            one = descend(Analytic(), outcomes, seed=3)
+        found[where] = one.evaluations, [(e.name, e.value, e.low, e.high) for e in one.estimates], one.held_out
     assert found["ray"] == found[None]
     assert "ray: " in made_by.costs()[0]
 

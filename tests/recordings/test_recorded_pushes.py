@@ -77,3 +77,13 @@ def test_a_tool_that_is_said_to_be_smaller_than_it_is_shows_as_a_gap(folder: Pat
     small = replace(first.bodies["tool"], shape=replace(shape, radius=0.004))
     recordings = replace(read(folder), trajectories=(replace(first, bodies={**first.bodies, "tool": small}),))
     assert "push-gap" in kinds(recordings)
+
+
+def test_ground_that_is_stated_at_another_height_is_named(folder: Path) -> None:
+    recordings = read(folder)
+    assert recordings.ground is not None
+    assert "ground-height" not in kinds(recordings)
+    sunk = replace(recordings, ground=replace(recordings.ground, height=-0.75))
+    (first, *_) = [each for each in check_pushes(sunk) if each.code == "ground-height"]
+    assert first.value == pytest.approx(750, abs=2)
+    assert "above the stated ground" in first.text

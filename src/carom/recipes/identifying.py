@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
-from carom.core.errors import CaromError, unknown_name
+from carom.core.errors import CaromError, short, unknown_name
 from carom.core.locks import locked
 from carom.core.progress import Progress, silent
 from carom.core.work import workers
@@ -192,8 +192,8 @@ def _identify(
         raise CaromError(
             "--parameters, --fix, --fit, --refine-starts are for free bodies; these are recordings of strikes"
         )
-    if not workers().here:
-        raise CaromError("--on: strikes are identified in one piece, which a cluster cannot share; leave it out")
+    if not workers().here and method not in (None, METHODS[0]):
+        raise CaromError(f"--on: --method {short(method)} is one search, which a cluster cannot share; leave it out")
     identification, slides = identify_strikes(
         folder, METHODS[0] if method is None else method, options=strikes, seed=seed, threads=threads, progress=progress
     )

@@ -27,7 +27,13 @@ def _declared(recordings: Recordings, forward: float) -> StrikeScene:
     try:
         return scene_from_bodies(recordings.bodies, forward=forward)
     except SceneError as error:
-        raise SceneError(f"{recordings.path}: {error}") from error
+        roles = {body.role for body in recordings.bodies.values()}
+        hint = (
+            ""
+            if "striker" in roles or "tool" not in roles
+            else (f"; if its tool pushes: most recordings do not look like pushes, see carom check {recordings.path}")
+        )
+        raise SceneError(f"{recordings.path}: {error}{hint}") from error
 
 
 def facing(strikes: Strikes) -> float:

@@ -91,8 +91,8 @@ class StrikeTakes:
             arrows += impulse_arrow(engine.name, scene, row.strikes, post, place.height)
         ground = ground_under(trajectory)
         own = tuple(tracks), tuple(arrows)
-        words = (*reasons, *([PLANAR] if len(tracks) > 1 else []))
-        return Take(trajectory.name, shapes, *own, ground=ground, words=words, judged=(strike.target,))
+        told = (*reasons, PLANAR) if len(tracks) > 1 else tuple(reasons)
+        return Take(trajectory.name, shapes, *own, ground=ground, words=told, judged=(strike.target,))
 
 
 @dataclass(frozen=True)

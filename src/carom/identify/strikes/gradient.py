@@ -1,13 +1,15 @@
 """Identification by gradient through a frozen base model (section III-C of CLASH, Eq. 3).
 
 The base model is anything that predicts scaled outcomes from parameters and is differentiable in them; what it knows
-of the strikes (`frames`) is its own affair. All starts are one tensor: a step costs the same for one as for many.
+of the strikes (`frames`) is its own affair. Starts are followed in tensors of some of them, as a step costs hardly
+more for these than for one. A cluster can share the tensors (`core.work`); they are the same there, to the last digit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -15,14 +17,16 @@ import torch
 
 from carom.core.errors import CaromError, unknown_name
 from carom.core.spread import even_spread
+from carom.core.work import in_order
 from carom.identify import trust
 from carom.identify.levenberg_marquardt import Damping, descend_all
-from carom.identify.problem import held_values, without_effect
+from carom.identify.problem import Effort, held_values, without_effect
 from carom.identify.result import Errors, Identification
 from carom.identify.strikes.surrogate import Differentiable, ModelProblem, Outcomes
 from carom.scenes.parameters import Parameter
 from carom.state import Array
 
+ROWS = 640  #: starts times strikes that are followed together: fewer take no time
 PROBES = 8  #: places from which each parameter is moved over its whole range, to see whether it does anything
 MOST_FOLDS = 12
 REFINED = 6  #: starts that are followed again with strikes left out
@@ -92,9 +96,40 @@ def _probe(problem: ModelProblem, seed: int) -> dict[str, float]:
 
 def _move(problem: ModelProblem, preset: Preset, unit: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """Where starts [S, A] end, each with its own weights of the strikes `mask` [S, N] (Eq. 3)."""
+    return _in_pieces(partial(_moved, preset=preset), problem, unit, mask)
+
+
+def _moved(problem: ModelProblem, unit: torch.Tensor, mask: torch.Tensor, *, preset: Preset) -> torch.Tensor:
     if preset.newton:
         return descend_all(problem.linearised, unit, DAMPING, steps=preset.steps, weight=mask).unit
     return _adamw(problem, preset, unit, mask)
+
+
+Follow = Callable[[ModelProblem, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _in_pieces(follow: Follow, problem: ModelProblem, unit: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Where starts [S, A] end that are followed a few at a time, each with its row of `rows`, by who makes pieces."""
+    size = max(ROWS // len(problem.measured), 1)
+    pieces = [(unit[k : k + size].numpy(), rows[k : k + size].numpy()) for k in range(0, len(unit), size)]
+    ends = []
+    for end, effort in in_order(_Piece(follow, problem), pieces):
+        problem.effort.add(effort)
+        ends.append(torch.tensor(end))  # a copy: what came back may be read-only
+    return torch.cat(ends)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A function of a few starts and their rows: where they end, and what that cost."""
+
+    follow: Follow
+    problem: ModelProblem
+
+    def __call__(self, piece: tuple[Array, Array]) -> tuple[Array, Effort]:
+        own = replace(self.problem, effort=Effort())
+        ends = self.follow(own, *(torch.tensor(part) for part in piece))
+        return ends.numpy(), own.effort
 
 
 def _adamw(problem: ModelProblem, preset: Preset, unit: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -172,11 +207,15 @@ def _led(problem: ModelProblem, best: torch.Tensor) -> torch.Tensor:
     which = torch.arange(count).repeat_interleave(LEVELS)
     start = best.repeat(count * LEVELS, 1)
     start[torch.arange(len(start)), which] = torch.linspace(0.0, 1.0, LEVELS, dtype=start.dtype).repeat(count)
-    free = 1.0 - torch.nn.functional.one_hot(which, count).double()
+    return _in_pieces(_without, problem, start, torch.nn.functional.one_hot(which, count).double())
+
+
+def _without(problem: ModelProblem, start: torch.Tensor, held: torch.Tensor) -> torch.Tensor:
+    """Where starts [S, A] end whose parameters `held` [S, A] stay."""
 
     def linearised(unit: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         residual, jacobian = problem.linearised(unit)
-        return residual, jacobian * free[:, None, None]
+        return residual, jacobian * (1.0 - held)[:, None, None]
 
     return descend_all(linearised, start, DAMPING, steps=LED).unit
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from carom.recordings.checks.findings import Observation
+from carom.recordings.geometry import lowest_point
 from carom.recordings.pushes import LONG, Push, gap_between, push_of, tools_of
 from carom.recordings.sampled import top_speed
 from carom.recordings.trajectory import Recordings, Trajectory
@@ -15,6 +16,7 @@ SLACK = 0.005  #: [m] between outlines while they push, beyond which a size or a
 SHORT = 0.5  #: [s] of contact below which a push tells little
 FEW = 5  #: pushes from which on intervals mean something
 TIPPED = float(np.radians(4.0))  #: beyond which a block does not lie flat
+OFF_GROUND = 0.005  #: [m] that a block may be above or below the stated ground
 FAST = 0.15  #: [m/s] below which nothing but friction acts on a block
 
 
@@ -24,6 +26,7 @@ def check_pushes(recordings: Recordings) -> Iterator[Observation]:
     for trajectory in recordings.trajectories:
         push = found[trajectory.name]
         yield from _why_none(trajectory) if push is None else _odd(trajectory, push)
+    yield from _off_the_ground(recordings, found)
     pushes = [push for push in found.values() if push is not None]
     if len(pushes) < FEW:
         text = f"{len(pushes)} pushes: intervals mean little before {FEW}; record more, at other places of the block"
@@ -35,6 +38,35 @@ def check_pushes(recordings: Recordings) -> Iterator[Observation]:
             f"all pushes are slower than {FAST:g} m/s: friction alone acts on the block, and its mass will not show "
             "from poses; push faster and stop short, or record what the tool is commanded (ctrl.*)",
         )
+
+
+def _off_the_ground(recordings: Recordings, found: Mapping[str, Push | None]) -> Iterator[Observation]:
+    """Blocks that are pushed above or below the ground that the header states."""
+    if recordings.ground is None:
+        return
+    normal = np.asarray(recordings.ground.normal)
+    for trajectory in recordings.trajectories:
+        push = found[trajectory.name]
+        if push is None:
+            continue
+        shape, turn = trajectory.bodies[push.target].shape, trajectory.quaternion_world[push.target]
+        if shape is None or turn is None:
+            continue
+        place = trajectory.position_world[push.target]
+        good = np.isfinite(place).all(axis=1) & np.isfinite(turn).all(axis=1)
+        if not good.any():
+            continue
+        above = float(np.median(lowest_point(shape, place[good], turn[good], normal))) - recordings.ground.height
+        if abs(above) > OFF_GROUND:
+            yield Observation(
+                "warning",
+                "ground-height",
+                f"'{push.target}' is pushed {{value}} {'above' if above > 0 else 'below'} the stated ground",
+                trajectory.name,
+                value=1e3 * abs(above),
+                style="{:.1f} mm",
+                advice="correct ground: height, the size, or where the tracked frame is (tracked: position)",
+            )
 
 
 def _why_none(trajectory: Trajectory) -> Iterator[Observation]:
