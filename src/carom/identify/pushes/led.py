@@ -82,7 +82,7 @@ def _take(scene: GuidedScene, trajectory: Trajectory) -> Take:
     tool = smoothed(time, np.column_stack([trajectory.position_world[push.tool][:, :2], turn]), fine)
     path = np.column_stack([trajectory.position_world[push.target][:, :2], trajectory.yaw(push.target)])
     block, going, unsure = read_at(time, path, at)
-    resting = settled(block, going, unsure)
+    resting = settled(at, block, going, unsure)
     states = scene.placed(np.nan_to_num(block), tool[::ticks])
     states.velocity[:, 0, :2], states.spin[:, 0, 2] = np.nan_to_num(going[:, :2]), np.nan_to_num(going[:, 2])
     return Take(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError
-from carom.identify.pushes.states import read_at, seen_at, settled
+from carom.identify.pushes.states import joints_at, read_at, seen_at, settled
 from carom.recordings import Recordings, Trajectory
 from carom.scenes.pushing import GuidedScene, PushScene
 from carom.state import Array, SceneState
@@ -68,9 +68,9 @@ class Take:
 
     @property
     def last(self) -> int:
-        """Control periods until nothing moves any more, and some."""
+        """Control periods until the block rests for good, and some; until the tool does, if no block ever moved."""
         moving = np.abs(self.joints - self.joints[-1]).max(axis=1) > STILL
-        going = np.flatnonzero(~self.resting | moving)
+        going = np.flatnonzero(moving if self.resting.all() else ~self.resting)
         return min(int(going[-1]) + SOME if len(going) else 0, len(self.controls))
 
 
@@ -249,8 +249,8 @@ def _take(scene: PushScene, trajectory: Trajectory, period: float) -> Take:
     else:
         joints = np.column_stack([trajectory.controls[f"{name}_measured"] for name in scene.joint_names])
     block, going, unsure = read_at(time, path, at)
-    place, turning, _ = read_at(time, joints, at)
-    resting = settled(block, going, unsure)
+    place, turning = joints_at(time, joints, at)
+    resting = settled(at, block, going, unsure)
     states = scene.placed(np.nan_to_num(block), place)
     states.velocity[:, 0, :2], states.spin[:, 0, 2] = np.nan_to_num(going[:, :2]), np.nan_to_num(going[:, 2])
     states.joint_velocity[:] = turning
