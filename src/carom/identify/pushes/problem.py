@@ -15,6 +15,7 @@ from carom.engines.guided import GuidedSimulator
 from carom.engines.mujoco.engine import MujocoEngine
 from carom.engines.pushing import DELAY, PushSimulator
 from carom.identify.problem import GIVEN, Held, Problem
+from carom.identify.pushes.played import lengths, played
 from carom.identify.pushes.windows import Windows
 from carom.scenes.parameters import PARAMETERS, Parameter
 from carom.scenes.pushing import GuidedScene, PushScene
@@ -121,7 +122,12 @@ class PushProblem(Problem):
     def _replay(self, rows: NDArray[np.int64], values: Array, times: int) -> Motion:
         w = self.windows
         named = {p.name: np.repeat(values[:, i], times) for i, p in enumerate(self.parameters)}
-        motion = self.simulator.replay(w.start[rows], w.controls[rows], named, held=w.held[rows])
+
+        def replay(some: NDArray[np.int64], periods: int) -> Motion:
+            row, own = rows[some], {name: value[some] for name, value in named.items()}
+            return self.simulator.replay(w.start[row], w.controls[row, :periods], own, held=w.held[row])
+
+        motion = played(replay, lengths(w)[rows], w.controls.shape[1])
         self.effort.evaluations += len(rows)
         self.effort.failures += int(motion.failed.sum())
         self.effort.engine_seconds += motion.engine_seconds
