@@ -41,3 +41,21 @@ def test_a_valley_is_long_where_the_loss_is_flat() -> None:
         unit, valley = every[best], Valley.of(replace(fit, residual=values[best]))
     np.testing.assert_allclose(unit, BEST, atol=0.05)
     assert ((points >= 0) & (points <= 1)).all()
+
+
+def test_numbers_that_jump_count_little() -> None:
+    rng = np.random.default_rng(0)
+
+    def jumping(points: np.ndarray) -> np.ndarray:
+        even = (points - BEST) @ np.array([[60.0, 20.0], [20.0, -40.0], [10.0, 8.0]]).T
+        return np.concatenate([even, 300 * rng.choice([-1.0, 1.0], (len(points), 1))], axis=1)[..., None]
+
+    unit, valley = BEST + np.array([0.02, -0.015]), Valley.even(2, 0.03)
+    points = valley.scattered(unit, 0)
+    values = jumping(points)
+    fit, counts = valley.smooth(unit, points, values)
+    assert (counts[:3] > 0.5).all()
+    assert (counts[3] < 0.01).all()
+    step, plain = valley.along(fit)[0], valley.along(valley.fit(unit, points, values))[0]
+    np.testing.assert_allclose(step, BEST, atol=0.01)
+    assert np.abs(plain - BEST).max() > 2 * np.abs(step - BEST).max()

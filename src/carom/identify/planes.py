@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,6 +73,24 @@ class Valley:
         none = np.zeros((count, count))
         level = plane[0].reshape(residual.shape[1:])
         return trust.Fit(unit, level, np.moveaxis(slope, 0, -1), none, np.zeros((0, count)), np.zeros(0))
+
+    def smooth(self, unit: Array, points: Array, residual: Array) -> tuple[trust.Fit, Array]:
+        """The plane as in `fit`, and how much each number counts [N, R], in which the fit's residuals are given.
+
+        What a plane can't follow is noise to whoever reads derivatives off it: where contacts make a number jump from
+        point to point, its variance is one, as of all numbers, and that of its jumps. Jumps also look like slopes, and
+        thousands of them like knowledge: the fit says in `doubt` how much of its slopes they are.
+        """
+        count = len(unit)
+        offset = (points - unit) @ self.axes / self.size
+        plane, inverse, _ = plane_through(offset, residual.reshape(len(points), -1), 0.04)
+        level = plane[0] + offset @ plane[1:]
+        jumps = ((residual.reshape(len(points), -1) - level) ** 2).sum(axis=0) / max(len(points) - 1 - count, 1)
+        counts = 1 / np.sqrt(1 + jumps.reshape(residual.shape[1:]))
+        fit, steep = self.fit(unit, points, residual), self.axes / self.size
+        doubt = float(np.mean(jumps / (1 + jumps))) * steep @ inverse[1:, 1:] @ steep.T
+        jacobian = fit.jacobian * counts[..., None]
+        return replace(fit, residual=fit.residual * counts, jacobian=jacobian, doubt=doubt), counts
 
     def along(self, fit: trust.Fit) -> Array:
         """Points [K, A] along the Gauss-Newton step of a fit, at most two half widths away in any direction."""

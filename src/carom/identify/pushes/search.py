@@ -16,6 +16,7 @@ from carom.core.spread import even_spread
 from carom.identify import trust
 from carom.identify.planes import NEAR, SHARES, Valley
 from carom.identify.problem import Effort
+from carom.identify.pushes.drifts import drifts
 from carom.identify.pushes.led import led_windows_of
 from carom.identify.pushes.problem import (
     USUAL,
@@ -34,12 +35,14 @@ from carom.state import Array, Motion
 
 Method = Literal["cma", "gauss-newton", "random"]
 METHODS: tuple[Method, ...] = ("cma", "gauss-newton", "random")
-EACH = 60  #: replays of everything that a search may take for each parameter
+EACH = 25  #: replays of everything that CMA-ES may take for each parameter,
+EVEN = 60  #: and an even spread
 POPULATION, SIGMA = 10, 0.25  #: of CMA-ES
-ENOUGH = 0.012  #: CMA-ES ends where its generation is as narrow as this, in the unit cube
-MANY = 8  #: windows that it looks at
-REACH, FAR = 0.03, 0.08  #: half width of the neighbourhood of the first Gauss-Newton step, after CMA-ES and without it
-TURNS, FAR_TURNS = 6, 12  #: such steps
+MANY, ENOUGH = 8, 0.06  #: windows that it looks at, until its generation is as narrow as this in the unit cube
+REACH, FAR = 0.05, 0.08  #: half width of the neighbourhood of the first Gauss-Newton step, after CMA-ES and without it
+TURNS, FAR_TURNS = 3, 12  #: such steps, at most
+BACK = 0.2  #: share by which a step may make a rugged loss larger
+NEARLY = 0.1  #: of a neighbourhood's half widths: a step that is as short is the last
 REPLAYED = 4000  #: rows that are simulated at once
 LEVELS = 7  #: places of each parameter's range at which it is asked whether the rest can make up for it
 UNSEEN = 2e-5  #: [m] a parameter that moves nothing by more over its whole range is not seen
@@ -64,7 +67,7 @@ def tune(
     `fixed` holds parameters at values. `window` is what is played again at once, at most [s]. `budget` is how often all
     pushes may be replayed; `start` gives values to begin at, by name. `cma` searches with CMA-ES on a few windows and
     goes on by Gauss-Newton steps with batched differences, `gauss-newton` is the latter alone, `random` takes the best
-    of an even spread.
+    of an even spread. All end with a Gauss-Newton step.
     """
     began = perf_counter()
     if method not in METHODS:
@@ -134,7 +137,7 @@ def _search(
     step = NEAR * count + 1 + len(SHARES)  # replays of a Gauss-Newton step
     turns = TURNS if method == "cma" else FAR_TURNS
     if method == "random":
-        allowed = EACH * count if budget is None else budget
+        allowed = EVEN * count if budget is None else budget
         points = np.concatenate([here[None], even_spread(allowed - 1, count, seed)])
         told(allowed, allowed)
         return np.asarray(points[int(np.argmin(_losses(problem, points)))])
@@ -145,8 +148,11 @@ def _search(
         here, used = _cma(problem, here, share, seed, known=first is not None, told=lambda done, _: told(done, allowed))
     valley = Valley.even(count, REACH if method == "cma" else FAR)
     for turn in range(min(turns, max(int((allowed - used) // step), 1))):
+        before = here
         here, valley = _stepped(problem, here, valley, seed + turn)
         told(min(int(used + step * (turn + 1)), allowed), allowed)
+        if np.abs((here - before) @ valley.axes / valley.size).max() < NEARLY:
+            break
     told(allowed, allowed)
     return here
 
@@ -175,30 +181,39 @@ def _cma(
 
 
 def _stepped(problem: PushProblem, here: Array, valley: Valley, seed: int) -> tuple[Array, Valley]:
-    """A Gauss-Newton step from a point [A], to the best of all points tried; and where to look next.
+    """A Gauss-Newton step from a point [A], if it is not one back; and where to look next.
 
     Weights are those of the point. Frictions and mass make up for each other nearly, so points are scattered along the
-    valley: an even neighbourhood would show its walls.
+    valley: an even neighbourhood would show its walls. Some pushes jump from point to point (pushed near its corner, a
+    block turns to this side or that): these count little, for the step and for whether it is one back.
     """
     weighed = problem.weighed(here)
     points = valley.scattered(here, seed)
     found = _residuals(weighed, points)
-    fit = valley.fit(here, points, found)
+    fit, counts = valley.smooth(here, points, found)
     ahead = valley.along(fit)
-    every, residual = np.concatenate([points, ahead]), np.concatenate([found, _residuals(weighed, ahead)])
-    best = int(np.argmin((residual**2).sum(axis=(1, 2))))
-    return every[best], Valley.of(replace(fit, residual=residual[best]))
+    residual = counts * np.concatenate([_residuals(weighed, ahead), found[:1]])
+    losses = (residual**2).sum(axis=(1, 2))
+    best = int(np.argmin(losses[:-1]))
+    if losses[best] > (1 + BACK) * losses[-1]:
+        best = -1
+    return np.concatenate([ahead, here[None]])[best], Valley.of(replace(fit, residual=residual[best]))
 
 
 def _fit(problem: PushProblem, unit: Array, seed: int) -> trust.Fit:
-    """What the intervals are made from, of a problem with the weights of this point."""
-    valley = Valley.even(len(unit), REACH)
+    """What the intervals are made from, of a problem with the weights of this point, after a last step from it."""
+    valley = Valley.even(len(unit), REACH / 2)
     for turn in range(2):
         points = valley.scattered(unit, seed + turn, near=(1 + turn) * NEAR)
         residual = _residuals(problem, points)
-        # a plane smooths scatter away that the optimum does leave over
-        fit = replace(valley.fit(unit, points, residual), residual=residual[0])
-        valley = Valley.of(fit)
-    others = trust.ridges(fit, LEVELS)
-    losses = [(found**2).sum(axis=-1).mean(axis=-1) for found in (_residuals(problem, others), residual)]
-    return replace(fit, others=np.concatenate([others, points]), others_loss=np.concatenate(losses))
+        fit, counts = valley.smooth(unit, points, residual)
+        if not turn:
+            valley = Valley.of(replace(fit, residual=counts * residual[0]))
+    last = valley.along(fit)[:1]
+    others = np.concatenate([last, trust.ridges(replace(fit, unit=last[0]), LEVELS)])
+    every = counts * np.concatenate([_residuals(problem, others), residual])
+    others = np.concatenate([others, points])
+    losses = (every**2).sum(axis=-1).mean(axis=-1)
+    # a plane smooths scatter away that the optimum does leave over
+    fit = replace(fit, unit=last[0], residual=every[0], others=others, others_loss=losses)
+    return replace(fit, drifts=tuple(counts * change for change in drifts(problem, last[0])))
