@@ -36,7 +36,8 @@ class TrainingKeys(StatedModel):
     """How the policy is trained; for pushes only."""
 
     algorithm: Literal["ppo", "sac"] = "ppo"
-    steps: int = Field(default=130_000, ge=64, le=1_000_000_000)  #: transitions in the first round
+    #: transitions in the first round; None: as many as `carom train` takes for the scene
+    steps: int | None = Field(default=None, ge=64, le=1_000_000_000)
     later_steps: int | None = Field(default=None, ge=64, le=1_000_000_000)  #: in each later one; None: as the first
     warm: bool = True  #: whether a round goes on from the policy of the one before
 

@@ -180,7 +180,7 @@ class PushLoop(LoopTask):
         train_pushing(
             self.task, folder / POLICY, training, simulator=model.pushes, draws=draws, term=term, progress=progress
         )
-        return {"weight": weight, "steps": steps}
+        return {"weight": weight, "steps": training.whole(self.task).steps}
 
     def deploy(self, now: Round, folder: Path, progress: Progress) -> Facts:
         """Let the policy push to new goals, or push at random; on a stand-in also trials that nobody learns from."""
