@@ -105,9 +105,18 @@ def declared(scene: PushScene) -> dict[str, Body]:
 
 
 def stiff_scene() -> PushScene:
-    """The planar cube with servos that no block bends: where the tool goes, nothing shows how heavy the block is."""
+    """The planar cube with a heavy tool and servos that no block bends: nothing shows how heavy the block is.
+
+    A light tool would not do: in MuJoCo's contact, block and tool give way as their inertias ask for, which the block's
+    path shows when the tool weighs about as much. Damping makes of set-points in steps a path that is even.
+    """
     text = push_scene("planar-cube").spec().to_xml()
-    stiffer = (('gainprm="250"', 'gainprm="20000"'), ("0 -250 -15", "0 -20000 -300"), ("-20 20", "-400 400"))
+    stiffer = (
+        ('gainprm="250"', 'gainprm="20000"'),
+        ("0 -250 -15", "0 -20000 -2000"),
+        ("-20 20", "-400 400"),
+        ('mass="0.3"', 'mass="30"'),
+    )
     for own, other in (*stiffer, ('contype="0" conaffinity="0" ', "")):
         text = text.replace(own, other)
     return PushScene("stiff", own=MjcfScene("stiff", text, roles={"target": "block", "tool": "tool"}))
