@@ -16,7 +16,7 @@ GROUPS = 3  #: of windows that last about as long
 
 def lengths(windows: Windows) -> NDArray[np.int64]:
     """Control periods [W] until the last instant at which a window's block or tool was seen."""
-    seen = np.isfinite(windows.block).all(axis=-1) | np.isfinite(windows.tip).all(axis=-1)
+    seen = np.asarray(np.isfinite(windows.block).all(axis=-1) | np.isfinite(windows.tip).all(axis=-1))
     last = seen.shape[1] - 1 - np.argmax(seen[:, ::-1], axis=1)
     return np.asarray(np.maximum(last, 1) * windows.every)
 
@@ -38,7 +38,10 @@ def played(replay: Callable[[NDArray[np.int64], int], Motion], lasting: NDArray[
 
     return replace(
         parts[0],
-        **{name: together(name) for name in ("time", "position", "quaternion", "joint_position")},
+        time=together("time"),
+        position=together("position"),
+        quaternion=together("quaternion"),
+        joint_position=together("joint_position"),
         status=np.concatenate([part.status for part in parts])[whole],
         engine_seconds=sum(part.engine_seconds for part in parts),
     )
