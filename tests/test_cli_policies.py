@@ -91,7 +91,7 @@ def test_rates_and_an_animation_along_several_routes(policy, tmp_path):
         ((*TRAIN, "--out", "X", "--algo", "sacc"), "did you mean 'sac'"),
         ((*TRAIN, "--out", "X", "--env", "carom/StrikeRoute-v1"), "did you mean 'carom/StrikeRoute-v0'"),
         ((*TRAIN, "--out", "X", "--route", "2"), "--route belongs to carom/StrikeRoute-v0"),
-        ((*TRAIN, "--out", "X", "--preset", "quick"), "unknown preset"),
+        ((*TRAIN, "--out", "X", "--preset", "quik"), "unknown preset 'quik' (did you mean 'quick'?)"),
         ((*TRAIN, "--out", "X", "--length", "0"), "length of a segment: expected 0.08 to 10 m"),
         ((*TRAIN, "--out", "X", "--length", "3"), "out of reach in five strikes: the fastest blow (0.8 m/s) moves"),
         ((*TRAIN, "--out", "X", "--model", "nowhere"), "nowhere"),

@@ -96,6 +96,31 @@ def test_a_checkpoint_of_sbx_holds_all_of_it(algorithm: str, tmp_path: Path) -> 
     np.testing.assert_array_equal(model._last_obs, env.observations)
 
 
+def test_quick_goes_on_after_a_kill_bit_for_bit_though_its_rate_falls(tmp_path: Path) -> None:
+    quick = replace(preset_of("quick", "sac"), envs=8, layers=(16,), warm_up=40, batch=40, updates=2, buffer=120)
+    straight = run(tmp_path / "a", preset=quick)
+    with pytest.raises(KilledError):
+        run(tmp_path / "b", preset=quick, progress=stop_at(133))
+    assert_same(straight, run(tmp_path / "b", preset=quick))
+    steady = run(tmp_path / "c", preset=replace(quick, fading=False))
+    assert not np.array_equal(straight.weights[0], steady.weights[0])
+
+
+def test_the_rate_of_quick_falls_to_zero_in_the_second_half_and_never_below() -> None:
+    quick = preset_of("quick", "sac")
+    model = new_model(ToyVecEnv(4), replace(quick, envs=4), library="sb3", seed=0)
+    rates = [model.lr_schedule(left) for left in (1.0, 0.5, 0.25, 0.0, -0.01)]  # the last step may go beyond the end
+    assert rates == [quick.learning_rate, quick.learning_rate, quick.learning_rate / 2, 0.0, 0.0]
+    assert model.tau == quick.target_rate
+
+
+def test_a_preset_says_how_long_it_trains_unless_told() -> None:
+    assert [Training(preset=name).chosen.steps for name in ("paper", "fast", "quick")] == [200_000, 200_000, 120_000]
+    assert Training(steps=5120, preset="quick").chosen.steps == 5120
+    with pytest.raises(CaromError, match=r"unknown preset for ppo 'quick'; known: paper, fast"):
+        preset_of("quick", "ppo")
+
+
 def test_another_seed_is_another_policy(tmp_path: Path) -> None:
     one, other = run(tmp_path / "a", steps=100), run(tmp_path / "b", steps=100, seed=4)
     assert not np.array_equal(one.weights[0], other.weights[0])

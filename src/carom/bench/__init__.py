@@ -32,6 +32,7 @@ MODULES = {
     "shipped-base": "shipped_base",
     "speed": "speed",
     "toss": "toss",
+    "training-time": "training_time",
 }
 NAMES = tuple(MODULES)
 

@@ -110,12 +110,14 @@ def train(
         typer.Option(callback=one_of("algorithm", _algorithms), help="sac or ppo; default: sac, of --scene ppo"),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="transitions; default: 200000, of --scene as many as it needs")
+        int | None,
+        typer.Option(min=1, help="transitions; default: 200000, of --preset quick 120000, of --scene as needed"),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
-            callback=one_of("preset", _presets), help="fast (batched, default), or paper (the defaults of SB3)"
+            callback=one_of("preset", _presets),
+            help="fast (batched, default), quick (sac: the least time), or paper (the defaults of SB3)",
         ),
     ] = None,
     library: Annotated[
@@ -151,7 +153,7 @@ def train(
     if start is not None or params is not None:
         raise CaromError(f"--{'params' if start is None else 'start'} is for pushes: give --scene too")
     engine = recipes.EngineOptions(model, simulator or "hybrid", randomise)
-    training = recipes.Training(algo or "sac", steps or 200_000, preset or "fast", library or "sb3", seed)
+    training = recipes.Training(algo or "sac", steps, preset or "fast", library or "sb3", seed)
     task = recipes.TaskOptions(env or "carom/StrikeSegment-v0", route, 0.3 if length is None else length)
     if seeds is not None:
         if seed + seeds - 1 > LARGEST_SEED:

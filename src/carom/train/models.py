@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +25,7 @@ def new_model(env: VecEnv, preset: Preset, *, library: str, seed: int) -> BaseAl
     if library not in LIBRARIES:
         raise CaromError(unknown_name("library", library, LIBRARIES))
     options: dict[str, Any] = {
-        "learning_rate": preset.learning_rate,
+        "learning_rate": _fading(preset.learning_rate) if preset.fading else preset.learning_rate,
         "batch_size": preset.batch,
         "gamma": preset.gamma,
         "policy_kwargs": {"net_arch": list(preset.layers)},
@@ -38,11 +38,17 @@ def new_model(env: VecEnv, preset: Preset, *, library: str, seed: int) -> BaseAl
             "buffer_size": preset.buffer,
             "train_freq": 1,
             "gradient_steps": preset.updates,
+            "tau": preset.target_rate,
         }
     else:
         options |= {"n_steps": preset.rollout, "n_epochs": preset.epochs}
     made: BaseAlgorithm = _kind(preset.algorithm, library)("MlpPolicy", env, **options)
     return made
+
+
+def _fading(rate: float) -> Callable[[float], float]:
+    """A learning rate for each share of the training that is left; the last step of all environments may go beyond."""
+    return lambda left: rate * min(max(2 * left, 0.0), 1.0)
 
 
 def _kind(algorithm: str, library: str) -> Any:

@@ -57,7 +57,7 @@ class Training:
     """What to train and for how long. The same settings give the same policy."""
 
     algo: str = "sac"  #: sac or ppo
-    steps: int = 200_000  #: transitions
+    steps: int | None = None  #: transitions; None: as many as the preset says
     preset: str | Preset = "fast"
     library: str = "sb3"  #: sb3 or sbx
     seed: int = 0
@@ -68,9 +68,10 @@ class Training:
         chosen = preset_of(self.preset, self.algo) if isinstance(self.preset, str) else self.preset
         if chosen.algorithm != self.algo:
             raise CaromError(f"preset '{chosen.name}' is for {chosen.algorithm}, asked for {self.algo}")
-        if self.steps < chosen.envs:
-            raise CaromError(f"steps: expected {chosen.envs} or more (one of each environment), got {self.steps}")
-        return replace(chosen, warm_up=min(chosen.warm_up, self.steps // 2))
+        steps = chosen.steps if self.steps is None else self.steps
+        if steps < chosen.envs:
+            raise CaromError(f"steps: expected {chosen.envs} or more (one of each environment), got {steps}")
+        return replace(chosen, steps=steps, warm_up=min(chosen.warm_up, steps // 2))
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def train(
     settings = {
         "format": FORMAT,
         "algorithm": training.algo,
-        "steps": training.steps,
+        "steps": preset.steps,
         "library": training.library,
         "seed": training.seed,
         "environment": environment,
