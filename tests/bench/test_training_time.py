@@ -5,7 +5,19 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
 from carom.bench import training_time
-from carom.bench.training_time import AFTER, CANDIDATES, CHOSEN, COMPARED, MARKS, SETTINGS, _Curve, jobs, rows_of
+from carom.bench.training_time import (
+    AFTER,
+    CANDIDATES,
+    CHOSEN,
+    COMPARED,
+    FORMER,
+    MARKS,
+    RANDOMISED,
+    SETTINGS,
+    _Curve,
+    jobs,
+    rows_of,
+)
 from carom.reality import ALL_SETTINGS
 
 
@@ -14,8 +26,10 @@ def test_quick_is_trained_everywhere_and_the_others_where_they_are_compared():
     assert len(set(found)) == len(found)
     for setting in ("nylon-padded", "nylon-low"):
         assert [draw for name, on, draw in found if (name, on) == (CHOSEN, setting)] == [0, 1, 2]
-    others = {name for name, _, _ in found} - {CHOSEN}
-    assert {"fast", "ppo-large"} <= others <= set(CANDIDATES)
+    for name in (FORMER, RANDOMISED):
+        assert [draw for other, on, draw in found if (other, on) == (name, COMPARED[0])] == [0, 1, 2]
+    others = {name for name, _, _ in found} - {CHOSEN, RANDOMISED}
+    assert {FORMER, "ppo-large"} <= others <= set(CANDIDATES)
     assert all({on for name, on, _ in found if name == other} == set(COMPARED) for other in others)
     assert {stand_in for stand_in, _ in SETTINGS.values()} <= set(ALL_SETTINGS)
 

@@ -21,10 +21,11 @@ from carom.envs import SegmentStarts
 from carom.envs.batch import engine_strike, make_batch
 from carom.envs.routes import ROUTES
 from carom.envs.sb3 import StrikeVecEnv
+from carom.hybrid.draws import draws_of
 from carom.hybrid.model import FOLDER, HEADER, HybridModel, load_hybrid, save_hybrid
 from carom.reality import standin
 from carom.reality.standin import StandIn
-from carom.recipes.policies import APART, standin_strike
+from carom.recipes.policies import APART, DRAWS, standin_strike
 from carom.train import Preset, Training, policy_of, preset_of, run_trials, train
 from carom.train.policy import Policy
 from carom.train.run import Hooks
@@ -34,9 +35,10 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
     "nylon-padded": ("nylon-padded", "semi-cylinder"),
     "nylon-low": ("nylon-low", "semi-cylinder"),
     "nylon-low, square": ("nylon-low", "square"),
+    "nylon-low, triangle": ("nylon-low", "triangle"),
 }
-COMPARED = ("nylon-padded", "nylon-low, square")  #: where the other candidates are trained too, with one seed
-ONCE = ("nylon-low, square",)  #: trained with one seed by all
+COMPARED = ("nylon-padded", "nylon-low, square")  #: where the other candidates are trained too
+ONCE = ("nylon-low, square", "nylon-low, triangle")  #: trained with one seed by all
 #: name of each candidate: its numbers and its library
 CANDIDATES: Mapping[str, tuple[Preset, str]] = {
     "quick": (preset_of("quick", "sac"), "sb3"),
@@ -48,6 +50,8 @@ CANDIDATES: Mapping[str, tuple[Preset, str]] = {
     "quick-sbx": (preset_of("quick", "sac"), "sbx"),
 }
 CHOSEN = "quick"  #: the candidate that is shown in all settings, with all seeds
+FORMER = "fast"  #: compared with all seeds on the first setting
+RANDOMISED = f"{CHOSEN}-randomised"  #: the same over draws of what the hybrid is unsure of, where it is least like
 MARKS = (10, 20, 30, 45, 60, 90)  #: [s] of processor time
 TRIALS = 100
 AFTER = 90.0  #: [s] when a training is stopped
@@ -62,7 +66,9 @@ def jobs(draws: int) -> list[tuple[str, str, int]]:
     """(candidate, setting, seed) of each training."""
     chosen = [(CHOSEN, on, draw) for on in SETTINGS for draw in range(1 if on in ONCE else draws)]
     known = [name for name, (_, library) in CANDIDATES.items() if library != "sbx" or find_spec("sbx") is not None]
-    return chosen + [(name, on, 0) for name in known if name != CHOSEN for on in COMPARED]
+    beside = [(name, COMPARED[0], draw) for draw in range(draws) for name in (RANDOMISED, FORMER)]
+    others = [(name, on, 0) for name in known if name != CHOSEN for on in COMPARED]
+    return list(dict.fromkeys([*chosen, *beside, *others]))
 
 
 def _work(o: Options) -> Work:
@@ -127,16 +133,17 @@ def _hybrid(setting: str, draw: int, o: Options) -> HybridModel:
 
 def _piece(candidate: str, setting: str, draw: int, o: Options) -> Rows:
     """One training, its policy tried at every mark; from its end on the policy stays what it is."""
-    preset, library = CANDIDATES[candidate]
-    engine = _hybrid(setting, draw, o).simulator("hybrid", threads=1)
-    seed = o.seed + APART * draw
+    preset, library = CANDIDATES[CHOSEN if candidate == RANDOMISED else candidate]
+    model, seed = _hybrid(setting, draw, o), o.seed + APART * draw
+    engine = model.simulator("hybrid", threads=1)
+    engines = draws_of(model, DRAWS, seed=o.seed + draw, threads=1) if candidate == RANDOMISED else engine
     curve = _Curve(engine, standin(*SETTINGS[setting], seed=o.seed + 1), seed)
     training = Training(preset.algorithm, preset=preset, library=library, seed=seed)
     whole: dict[str, float] = {}
     with TemporaryDirectory() as folder:
         try:
             policy = train(
-                lambda count: StrikeVecEnv(make_batch(engine, SegmentStarts(), count=count, seed=seed)),
+                lambda count: StrikeVecEnv(make_batch(engines, SegmentStarts(), count=count, seed=seed)),
                 Path(folder),
                 training,
                 hooks=Hooks(begin=curve.begin),
@@ -167,12 +174,13 @@ def _notes(o: Options) -> tuple[str, ...]:
     ppo = CANDIDATES["ppo-large"][0]
     return (
         "Success over all three routes of a stand-in (nylon-padded: the hard one; nylon-low: the easy one; not a "
-        f"laboratory), {TRIALS} trials on each, after so many seconds of training in the hybrid that {TRAIN} other "
-        "strikes taught. Seconds: processor time of the whole process, engine and checkpoints included, trials "
-        "and the learning of the hybrid not; engine and torch have one thread, so on an idle core it is the wall time. "
-        "A training that has ended keeps its policy. Mean and standard deviation over seeds, each with strikes of its "
-        f"own; candidates other than {CHOSEN}, and the square, with the first seed only.",
-        "quick, fast: the presets, SAC. quick-sbx: quick with `--library sbx`. ppo-large: PPO with "
+        f"laboratory), semi-cylinder unless another block is named, {TRIALS} trials on each route, after so many "
+        f"seconds of training in the hybrid that {TRAIN} other strikes taught. Seconds: processor time of the whole "
+        "process, engine and checkpoints included, trials and the learning of the hybrid not; engine and torch have "
+        "one thread, so on an idle core it is the wall time. A training that has ended keeps its policy. Mean and "
+        "standard deviation over seeds, each with strikes of its own; n is how many.",
+        "quick, fast: the presets, SAC. quick-sbx: quick with `--library sbx`. quick-randomised: quick with "
+        f"`--randomise`, {DRAWS} draws of what the hybrid is unsure of. ppo-large: PPO with "
         f"{ppo.envs:,} environments, minibatches of {ppo.batch:,}, gamma {ppo.gamma:g}, {ppo.epochs} epochs. Presets "
         "were chosen by success in the policies' own simulators (in-simulator-success-rate).",
         f"training-seconds, wall-seconds: of trainings that ended within {AFTER:.0f} s; wall-seconds are those of a "
