@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
 from carom.bench import training_time
+from carom.bench.results import summarise
 from carom.bench.training_time import (
     AFTER,
     CANDIDATES,
@@ -16,6 +17,7 @@ from carom.bench.training_time import (
     SETTINGS,
     _Curve,
     jobs,
+    remarks,
     rows_of,
 )
 from carom.reality import ALL_SETTINGS
@@ -84,3 +86,13 @@ def test_rows_say_when_and_where():
         ("nylon-low, 20 s", "in-simulator-success-rate", 1.0),
         ("nylon-low", "training-seconds", 40.0),
     ]
+
+
+def test_what_was_left_out_is_named():
+    rows = summarise(
+        [{"setting": "nylon-low", "method": name, "metric": "transitions", "value": 1.0} for name in (CHOSEN, FORMER)]
+    )
+    (said,) = remarks(rows)
+    assert "ppo-large" in said
+    assert RANDOMISED in said
+    assert FORMER not in said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +15,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.planning import TRAIN, hybrid_of, learned
+from carom.bench.results import Row
 from carom.core.work import Rows, fingerprint
 from carom.engines.contract import Simulator
 from carom.envs import SegmentStarts
@@ -188,4 +189,11 @@ def _notes(o: Options) -> tuple[str, ...]:
     )
 
 
-BENCHMARK = Benchmark("training-time", draws=3, settings=_settings, work=_work, notes=_notes)
+def remarks(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Which candidates a run with `--only` has left out."""
+    there = {row.method for row in rows}
+    missing = [name for name in dict.fromkeys(name for name, _, _ in jobs(1)) if name not in there]
+    return (f"Not run here: {', '.join(missing)}.",) if missing else ()
+
+
+BENCHMARK = Benchmark("training-time", draws=3, settings=_settings, work=_work, notes=_notes, remarks=remarks)
