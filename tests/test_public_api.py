@@ -80,3 +80,9 @@ def test_the_command_line_has_no_other_commands():
 def test_a_recipe_that_does_not_exist_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'fly'"):
         recipes.fly  # noqa: B018
+
+
+def test_adapting_imports_nothing_that_only_others_need():
+    code = "import sys, carom.recipes.adapting; print([m for m in ('sklearn', 'pyarrow.parquet') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -9,6 +9,7 @@ from placed_blocks import EXACT, SCENE, on_route, placed
 from carom.core.errors import CaromError
 from carom.engines import MujocoSimulator
 from carom.envs import SegmentStarts, StrikeBatch, engine_strike, make_batch, route_through
+from carom.scenes.strike import builtin
 
 MIDDLE = np.zeros((1, 3))
 
@@ -175,3 +176,31 @@ def test_engines_of_other_scenes_are_refused() -> None:
 def test_short_legs_keep_the_scale() -> None:
     batch, _ = on_route(route_through("short", [[0, 0], [0.15, 0]]))
     assert batch.observe()[0] == pytest.approx([0, 0, 0.5, 0, 1, 0], abs=1e-6)
+
+
+def test_what_is_seen_of_some_rows_is_what_is_seen_of_all() -> None:
+    scene = builtin("square")  # several sides, so that which one is struck has to be found
+    batch = StrikeBatch(
+        lambda c: (c.target_pose, np.ones(len(c), bool)), scene, starts=SegmentStarts(), count=9, seed=2
+    )
+    rows = np.array([7, 1, 4])
+    np.testing.assert_array_equal(batch.observe(rows), batch.observe()[rows])
+    np.testing.assert_array_equal(batch.restart(np.arange(9) % 4 == 3), [3, 7])
+
+
+def test_a_block_with_one_side_is_not_asked_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, strike = placed()
+    strike.next = [(0.1, 0.0, 0.0)]
+    monkeypatch.setattr("carom.envs.batch.way_ahead", None)
+    batch.step(MIDDLE)
+    assert batch.side.tolist() == [0]
+
+
+def test_infos_say_of_each_task_what_the_arrays_say() -> None:
+    batch, strike = placed()
+    strike.next = [(0.2, 0.06, 0.3)]
+    outcome = batch.step(MIDDLE)
+    (told,), arrays = outcome.infos(), outcome.info()
+    terms = arrays.pop("reward_terms")
+    assert told.pop("reward_terms") == {name: value[0].item() for name, value in terms.items()}
+    assert told == {name: value[0].item() for name, value in arrays.items()}

@@ -8,7 +8,7 @@ import pytest
 from carom.core.errors import CaromError
 from carom.envs.routes import ROUTES
 from carom.envs.starts import DRAWS, SegmentStarts, uniform
-from carom.envs.task import inside, left_zone, observe, rewards, sub_goals, way_ahead
+from carom.envs.task import WAY, inside, left_zone, observe, rewards, sub_goals, way_ahead
 from carom.state import rotate, wrap_angle
 
 
@@ -95,3 +95,13 @@ def test_starts_cover_their_ranges_and_rows_are_independent() -> None:
 def test_starts_that_make_no_sense_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(CaromError, match="expected"):
         SegmentStarts(**options)
+
+
+def test_ways_are_judged_as_if_every_one_were_looked_at_on_its_way() -> None:
+    rng = np.random.default_rng(3)
+    corners = ROUTES["3"].points
+    before, after = (corners.mean(axis=0) + rng.normal(scale=0.15, size=(4000, 2)) for _ in range(2))
+    way = before[:, None] + WAY[:, None] * (after - before)[:, None]
+    expected = ~inside(way, corners).all(axis=1)
+    assert 50 < (~expected).sum() < 3950
+    np.testing.assert_array_equal(left_zone(before, after, corners), expected)

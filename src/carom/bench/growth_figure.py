@@ -20,7 +20,7 @@ _SETTING = re.compile(r"growth, N = (\d+), (\d+) threads?")
 
 
 def growth_figure(results: Results) -> str:
-    """An SVG file of its own: two panels side by side, both axes in powers of ten, a line for each number of threads."""
+    """An SVG file: two panels side by side, both axes in powers of ten, a line for each number of threads."""
     found = [(_SETTING.fullmatch(row.setting), row) for row in results.rows]
     rows = [(int(match[1]), int(match[2]), row) for match, row in found if match]
     threads = sorted({own for _, own, _ in rows})

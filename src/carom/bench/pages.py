@@ -111,7 +111,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{page}: tables {verb} {options.results}: {', '.join(stale)}", file=sys.stderr)
         differ |= bool(stale)
     if not options.pages:
-        differ |= any([_figure_differs(path, options.results, options.check) for path in FIGURES])
+        for path in FIGURES:
+            differ |= _figure_differs(path, options.results, options.check)
     return 1 if differ and options.check else 0
 
 

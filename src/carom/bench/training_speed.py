@@ -10,7 +10,8 @@ from carom.core.progress import Progress
 from carom.core.work import Rows
 from carom.engines.contract import Simulator
 from carom.envs import SegmentStarts, StrikeBatch
-from carom.envs.batch import Mask, engine_strike
+from carom.envs.batch import engine_strike
+from carom.envs.outcome import Mask
 from carom.envs.sb3 import StrikeVecEnv
 from carom.hybrid.model import HybridModel
 from carom.state import Array, StrikeCommands

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from carom.core.artefacts import read_payload, write_header, write_payload
 from carom.core.errors import CaromError
@@ -50,6 +49,8 @@ class Shards:
 
     def has(self, key: int) -> bool:
         """Whether a shard is there with all its rows; the last one of a smaller data set is not."""
+        import pyarrow.parquet as pq  # 9 MB that only data sets need
+
         path = self.path(key)
         if not path.exists() or path.name not in self.files:
             return False
@@ -65,6 +66,8 @@ class Shards:
 
     def read(self, key: int, *, columns: Sequence[str] | None = None) -> pa.Table:
         """One shard, or some columns of it."""
+        import pyarrow.parquet as pq
+
         path = self.path(key)
         if not path.is_file() or path.name not in self.files:
             raise CaromError(f"{path} is missing: the run was interrupted; the same command goes on from there")
@@ -90,6 +93,8 @@ def rows_of(key: int, count: int, size: int) -> range:
 
 def parquet(table: pa.Table) -> bytes:
     """A table as the content of a file."""
+    import pyarrow.parquet as pq
+
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue().to_pybytes())

@@ -8,7 +8,8 @@ they need that library.
 
 import gymnasium
 
-from carom.envs.batch import Outcome, Strike, StrikeBatch, engine_strike, make_batch
+from carom.envs.batch import Strike, StrikeBatch, engine_strike, make_batch
+from carom.envs.outcome import Outcome
 from carom.envs.push import PushEnv
 from carom.envs.pushing.single import PushBlockEnv
 from carom.envs.routes import ROUTES, Route, route_from, route_through

@@ -6,7 +6,6 @@ It knows neither Gymnasium nor engines: it is given something that strikes (`Str
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -15,15 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from carom.core.errors import CaromError
 from carom.engines.contract import Simulator, Status
 from carom.engines.mujoco.strikes import MujocoSimulator
+from carom.envs.outcome import Mask, Outcome
 from carom.envs.sides import sides_of
 from carom.envs.starts import DRAWS, Starts, uniform
-from carom.envs.task import REACH, STRIKES, TERMS, errors, left_zone, observe, place_in, rewards, task_scene, way_ahead
+from carom.envs.task import REACH, STRIKES, errors, left_zone, observe, place_in, rewards, task_scene, way_ahead
 from carom.plan.search import HORIZON
 from carom.plan.space import approach
 from carom.scenes.strike import StrikeScene, builtin
 from carom.state import Array, StrikeCommands, rotate, wrap_angle
 
-Mask = NDArray[np.bool_]
 #: Carries out strikes: rests [N, 3] (x, y, yaw of the target's frame [m, m, rad]), and whether each came about [N]
 Strike = Callable[[StrikeCommands], tuple[Array, Mask]]
 Simulators = Simulator | Sequence[Simulator]  #: an engine, or several draws of an uncertain one
@@ -31,41 +30,6 @@ Simulators = Simulator | Sequence[Simulator]  #: an engine, or several draws of 
 TRAIL = 16  #: former rests that are kept, to be drawn
 #: of a batch's state
 ROWS = ("pose", "goals", "stage", "strikes", "ended", "seeds", "episodes", "engine", "trail", "blow")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one strike at each of N tasks brought. Rows that were not struck are as they were, without reward."""
-
-    observation: NDArray[np.float32]  #: [N, 6 or 8] of what comes next (dimensionless)
-    terms: Array  #: [N, 4] of the reward, R1 to R4
-    terminated: Mask  #: [N]
-    reached: Mask  #: [N] the sub-goal was reached with this strike
-    success: Mask  #: [N] and it was the last one
-    left_zone: Mask  #: [N]
-    strike_failed: Mask  #: [N] nothing was struck, or the engine gave up: the block stayed where it was
-    strikes: NDArray[np.int64]  #: [N] used so far for the sub-goal that was struck at
-    subgoals: NDArray[np.int64]  #: [N] reached so far
-    position_error: Array  #: [N] distance to the sub-goal that was struck at [m]
-    orientation_error: Array  #: [N] turn missing there, in (-pi, pi] [rad]
-
-    @property
-    def reward(self) -> Array:
-        """R of Table V [N]."""
-        return np.asarray(self.terms.sum(axis=1))
-
-    def info(self) -> dict[str, Any]:
-        """What environments tell beside the reward: arrays [N] by name, the reward's terms in a dict of their own."""
-        return {
-            "reward_terms": dict(zip(TERMS, self.terms.T, strict=True)),
-            "strikes": self.strikes,
-            "subgoals": self.subgoals,
-            "is_success": self.success,
-            "left_zone": self.left_zone,
-            "position_error": self.position_error,
-            "orientation_error": self.orientation_error,
-            "strike_failed": self.strike_failed,
-        }
 
 
 def engine_strike(simulator: Simulator) -> Strike:
@@ -204,11 +168,10 @@ class StrikeBatch:
         return np.asarray(self.pose[:, 2] + self._headings[self.side] - self._headings[0])
 
     def _turned(self, pose: Array, goal: Array) -> Array:
-        """Sub-goals [M, 3] for heading poses [M, 3] of the first side, where any that leads may be the one to head on."""
+        """Sub-goals [M, 3] for heading poses [M, 3] of the first side, where any that leads may head on."""
+        heading = self._facing(goal[:, 2], pose[:, 2] - self._headings[0], self._leading)
         turned = goal.copy()
-        turned[:, 2] += (
-            self._headings[0] - self._headings[self._facing(goal[:, 2], pose[:, 2] - self._headings[0], self._leading)]
-        )
+        turned[:, 2] += self._headings[0] - self._headings[heading]
         return turned
 
     def observe(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices,
 
 from carom.core.errors import CaromError
 from carom.engines.contract import Engine
-from carom.envs.batch import Outcome, StrikeBatch
+from carom.envs.batch import StrikeBatch
 from carom.envs.push import REACHED, observation, push_of, reward, spaces
 from carom.envs.render import checked_mode, frame
 from carom.envs.spaces import action_space, observation_space
@@ -81,7 +81,7 @@ class StrikeVecEnv(OneBatch):
         reward, done = outcome.reward, outcome.terminated
         self.returns += reward
         self.lengths += 1
-        infos = _infos(outcome)
+        infos = outcome.infos()
         observation = outcome.observation
         if done.any():
             rows = np.flatnonzero(done)
@@ -158,33 +158,3 @@ class PushVecEnv(OneBatch):
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """Pushes have no pictures."""
         return [None] * self.num_envs
-
-
-def _infos(outcome: Outcome) -> list[dict[str, Any]]:
-    """What each task tells of its strike, one dict each: wrappers write into them."""
-    columns = (
-        outcome.strikes,
-        outcome.subgoals,
-        outcome.success,
-        outcome.left_zone,
-        outcome.position_error,
-        outcome.orientation_error,
-        outcome.strike_failed,
-        *outcome.terms.T,
-    )
-    # one literal for each row, the names as in `Outcome.info`: made of pairs, they would take four times as long
-    return [
-        {
-            "strikes": strikes,
-            "subgoals": subgoals,
-            "is_success": success,
-            "left_zone": left,
-            "position_error": away,
-            "orientation_error": turn,
-            "strike_failed": failed,
-            "reward_terms": {"R1": first, "R2": second, "R3": third, "R4": fourth},
-        }
-        for strikes, subgoals, success, left, away, turn, failed, first, second, third, fourth in zip(
-            *(values.tolist() for values in columns), strict=True
-        )
-    ]

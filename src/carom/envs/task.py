@@ -162,9 +162,9 @@ def left_zone(before: Array, after: Array, corners: Array) -> NDArray[np.bool_]:
     segment is convex, so only a way from one segment's zone to another's has to be looked at on its way.
     """
     start, end = _near(before, corners), _near(after, corners)
-    left = ~end.any(axis=1)
+    left = np.asarray(~end.any(axis=1))
     across = np.flatnonzero(~left & ~(start & end).any(axis=1))
     if len(across):
         way = before[across, None, :] + WAY[:, None] * (after - before)[across, None, :]
         left[across] = ~inside(way, corners).all(axis=1)
-    return np.asarray(left)
+    return left

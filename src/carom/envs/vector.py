@@ -13,7 +13,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, unknown_name
-from carom.envs.batch import Mask, Simulators, make_batch
+from carom.envs.batch import Simulators, make_batch
+from carom.envs.outcome import Mask
 from carom.envs.render import Pixels, checked_mode, frame
 from carom.envs.routes import Route, route_from
 from carom.envs.spaces import action_space, observation_space

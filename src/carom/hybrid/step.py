@@ -118,14 +118,12 @@ class HybridStep:
 
     def step(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Advance by one time step, as `mujoco.mj_step` does; set `data.ctrl` and the like before."""
-        # MuJoCo may need no more than 4 us for a step, so here every look at something counts
         if model is self._far_in and self._time <= data.time < self._until:
             mj_step(model, data)
             # another contact than before may be one of the two: a body that was put elsewhere is seen so
             if data.ncon != self._contacts:
                 self._far_in = None
-        elif model is self._far_in and data.time >= self._time and (far := self._steps_apart(model, data)):
-            self._until = data.time + (far - 0.5) * model.opt.timestep
+        elif model is self._far_in and data.time >= self._time and self._far_apart(model, data):
             self.step(model, data)
         else:
             self._watched(model, data)
@@ -163,11 +161,11 @@ class HybridStep:
         if left == step and not self._engine:
             self._until, self._far_in, self._contacts = -np.inf, model, data.ncon
 
-    def _steps_apart(self, model: mujoco.MjModel, data: mujoco.MjData) -> int:
-        """Steps in which the two bodies cannot meet, even at twice the speed that they have, or that was learned."""
-        pair = self._pair
+    def _far_apart(self, model: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        """Whether the two cannot meet for some steps, even at twice the speed that they have, or that was learned."""
+        pair, step = self._pair, model.opt.timestep
         if pair is None or not pair.round:
-            return 0
+            return False
         away, size, place, twist = np.inf, 0.0, data.geom_xpos, self._room
         for one, other, both in pair.round:  # in plain numbers: arrays of three take several times as long
             away, size = min(away, dist(place[one].tolist(), place[other].tolist()) - both), max(size, both)
@@ -176,7 +174,9 @@ class HybridStep:
             mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, twist, 0)
             wx, wy, wz, x, y, z = twist.tolist()
             speed += hypot(x, y, z) + hypot(wx, wy, wz) * size
-        return max(0, min(int((away - pair.reach) / (2.2 * speed * model.opt.timestep)), MOST_FAR))
+        steps = min(int((away - pair.reach) / (2.2 * speed * step)), MOST_FAR)
+        self._until = data.time + (steps - 0.5) * step
+        return steps > 0
 
     def _reset(self, model: mujoco.MjModel, pair: Pair) -> None:
         """See contacts, and leave them to the learned model."""

@@ -14,7 +14,8 @@ from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent
 from carom.engines import MujocoSimulator
 from carom.envs import STRIKE_ENVIRONMENTS as ENVIRONMENTS
-from carom.envs.batch import Mask, Simulators, Strike, engine_strike, make_batch
+from carom.envs.batch import Simulators, Strike, engine_strike, make_batch
+from carom.envs.outcome import Mask
 from carom.envs.routes import route_from
 from carom.envs.sb3 import StrikeVecEnv
 from carom.envs.starts import RouteStarts, SegmentStarts, Starts

@@ -13,7 +13,8 @@ from carom.core.errors import CaromError
 from carom.core.rotations import about_z
 from carom.engines import MujocoSimulator
 from carom.engines.contract import Simulator, Status
-from carom.envs.batch import Mask, StrikeBatch, engine_strike
+from carom.envs.batch import StrikeBatch, engine_strike
+from carom.envs.outcome import Mask
 from carom.envs.routes import Route, route_from
 from carom.envs.starts import RouteStarts
 from carom.envs.task import LENGTH, REACH

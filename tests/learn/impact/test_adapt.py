@@ -246,3 +246,20 @@ def test_fine_tuning_moves_towards_the_impacts(base, impacts):
 def test_too_few_impacts(base, impacts):
     with pytest.raises(CaromError, match="2 usable impacts are too few"):
         adapt([base], impacts[np.arange(2)])
+
+
+def test_hypotheses_that_add_nothing_are_not_learned_and_not_missed(base, impacts):
+    """Of hundreds of strikes each would hold a matrix of their square; the others answer where networks may not."""
+    model = adapt([base], impacts[np.arange(10)])
+    weights = model.weights.copy()
+    lost = np.argsort(weights)[: len(weights) // 2]
+    some, few = weights.copy(), weights.copy()
+    some[lost], few[lost] = 0.0, 1e-40
+    test = impacts[np.arange(10, 20)].strikes
+    slow = replace(test, striker_velocity=0.1 * test.striker_velocity)  # networks have not learned these
+    counting = replace(model, weights=few)
+    assert len(counting._learned) < len(model._learned)
+    np.testing.assert_array_equal(counting.predict(test).post, replace(model, weights=some).predict(test).post)
+    alone = replace(model, weights=np.where([h.teacher == "compliant" for h in model.hypotheses], 1.0, 1e-30))
+    assert np.isfinite(alone.predict(slow).post).all()
+    assert not alone.predict(slow).known.any()

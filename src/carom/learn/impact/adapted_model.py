@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 
 from carom.core.errors import CaromError, ModelError
 from carom.core.progress import Steps
-from carom.engines.contact_frames import Frames, to_world
+from carom.engines.contact_frames import to_world
 from carom.learn.impact.base_model import BaseModel
-from carom.learn.impact.hypotheses import ALONE, Hypothesis, combined, hypotheses_for, log_density, stretch, weigh
+from carom.learn.impact.hypotheses import (
+    ALONE,
+    Hypothesis,
+    combined,
+    groups_of,
+    hypotheses_for,
+    log_density,
+    stretch,
+    weigh,
+)
 from carom.learn.impact.members import Known, Teacher, misfits, plausible_members
 from carom.learn.impact.process import LEAST, Learned, Points, condition, learn, points_of, told_by, without_teacher
 from carom.learn.impact.rigid import RigidTeacher, ways_of
-from carom.learn.impact.seen import Explanation, Seen, Told, points_by_teacher
+from carom.learn.impact.seen import Explanation, Seen, Told, points_by_teacher, world_std
 from carom.scenes.strike import StrikeScene
 from carom.state import Array, Impacts, Strikes
 
@@ -28,8 +37,6 @@ WITHIN = 0.8  #: share of the recorded strikes that base models must have learne
 ODD = 30.0  #: squared error of a left-out strike, over its stated variance, from where on it does not fit the others
 MOST_ODD = 0.2  #: share of the strikes that may be odd; where more are, the hypotheses are
 TOGETHER = 40  #: strikes for each one that is found odd at a time
-FOLDS, FEWEST = 20, 5  #: most groups of strikes that are left out in turn; of more than 400 strikes so many
-ASKED = 2000  #: strikes that may be learned from, summed over the groups, before there are fewer of these
 NOTHING = 1e-20  #: of the greatest weight: what a hypothesis of less adds is lost in rounding
 CHUNK = 128  #: strikes predicted together: bounds the memory of the members' outcomes
 WILD = 1e5  #: number in a recorded strike, or in what a network says of one, that no body reaches [SI units]
@@ -157,7 +164,7 @@ class AdaptedModel:
         networks = self._networks[rows]
         weights[np.ix_(networks, inside == 0)] = 0.0  # a network knows nothing of such strikes
         mean, spread = combined(weights, means, self.stretch * spreads)
-        std = _world_std(self.scene, asked.frames, spread)
+        std = world_std(self.scene, asked.frames, spread)
         return Prediction(to_world(self.scene, asked.frames, mean), std, inside)
 
 
@@ -255,7 +262,7 @@ def _left_out(
     likely = {teacher: np.ones(count) for teacher in (ALONE, *every)}
     means, spreads = np.zeros((len(hypotheses), count, 3)), np.zeros((len(hypotheses), count, 3, 3))
     order = np.random.default_rng([seed, 41]).permutation(count)
-    for left in np.array_split(order, _folds(count)):
+    for left in np.array_split(order, groups_of(count)):
         rest = np.setdiff1d(np.arange(count), left)
         points = {ALONE: without_teacher(told.columns)}
         for e in explanations:
@@ -270,11 +277,6 @@ def _left_out(
             means[i, left], spreads[i, left] = _said(hypothesis, learned, asked, told.axes[left])
     chances = np.array([likely[h.teacher] for h in hypotheses])
     return means, spreads + told.measured[:, :, None] * np.eye(3), chances
-
-
-def _folds(count: int) -> int:
-    """Groups in which so many strikes are left out: each costs the cube of their number."""
-    return int(min(count, FOLDS, max(ASKED // count, FEWEST)))
 
 
 def faithful(bases: Sequence[BaseModel]) -> list[BaseModel]:
@@ -294,10 +296,3 @@ def check_usable(bases: Sequence[BaseModel], impacts: Impacts) -> StrikeScene:
         name = impacts.names[int(np.argmax(~np.isfinite(impacts.post).all(axis=1)))]
         raise CaromError(f"{name}: the outcome has no measured spin; learning needs the target's orientation")
     return bases[0].scene
-
-
-def _world_std(scene: StrikeScene, frames: Frames, covariance: Array) -> Array:
-    """Standard deviations in the world [N, 3] of outcomes with this covariance in the contact frame."""
-    linear = np.einsum("nai,nab,nbi->ni", frames.axes, covariance[:, :2, :2], frames.axes)
-    variance = np.concatenate([linear, covariance[:, 2:, 2] / scene.gyration_radius**2], axis=-1)
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0)) * frames.speed[:, None])

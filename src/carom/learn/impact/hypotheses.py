@@ -53,6 +53,9 @@ FROM_STRIKES_ALONE = {
 #: How much each counts before any strike is seen, relative to the others; 1 where nothing is said. Teachers are wrong
 #: by some per cent nearly always, and hardly ever by nothing.
 BEFOREHAND = {"corrected smoothly": 100.0, "corrected freely": 10.0}
+GROUPS, FEWEST = 20, 10  #: of strikes that are left out in turn, at most, and where strikes are many
+ASKED = 4000  #: strikes that may be learned from, summed over the groups, before there are fewer of these
+FAINTEST = -600.0  #: logarithm of a weight that still is a number: where networks may not answer, others have to
 TEMPER = 0.25  #: share of the logarithms of left-out densities that counts
 FREEDOM = 4.0  #: degrees of freedom of the errors of left-out strikes
 HERE = 0.5  #: power of a density's height with which a hypothesis counts at a strike
@@ -86,6 +89,15 @@ def hypotheses_for(teachers: tuple[str, ...]) -> tuple[Hypothesis, ...]:
     return (*taught, *(Hypothesis(ALONE, name) for name in FROM_STRIKES_ALONE))
 
 
+def groups_of(count: int) -> int:
+    """Groups in which so many strikes are left out in turn: learning from the others costs the cube of their number.
+
+    >>> [groups_of(count) for count in (5, 10, 100, 200, 500)]
+    [5, 10, 20, 20, 10]
+    """
+    return min(count, GROUPS, max(ASKED // count, FEWEST))
+
+
 def log_density(difference: Array, spread: Array) -> Array:
     """Logarithm of Student's density [N] of differences [N, 3] with covariances [N, 3, 3].
 
@@ -104,7 +116,7 @@ def weigh(hypotheses: Sequence[Hypothesis], log_densities: Array) -> Array:
     """Weights [H] of hypotheses whose densities of left-out strikes are given [H, N], as logarithms."""
     beforehand = np.log([BEFOREHAND.get(h.correction, 1.0) for h in hypotheses])
     log = beforehand + TEMPER * log_densities.sum(axis=1)
-    weights = np.exp(log - log.max())
+    weights = np.exp(np.maximum(log - log.max(), FAINTEST))
     return np.asarray(weights / weights.sum())
 
 

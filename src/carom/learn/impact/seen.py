@@ -64,3 +64,10 @@ def measured_variance(scene: StrikeScene, frames: Frames, impacts: Impacts) -> A
     std = impacts.post_std * np.array([1.0, 1.0, scene.gyration_radius]) / frames.speed[:, None]
     std[:, :2] = np.sqrt((std[:, :2] ** 2).mean(axis=1, keepdims=True))  # the frame's axes are not the world's
     return np.asarray(np.nan_to_num(std, nan=0.0) ** 2).ravel()
+
+
+def world_std(scene: StrikeScene, frames: Frames, covariance: Array) -> Array:
+    """Standard deviations in the world [N, 3] of outcomes with this covariance in the contact frame."""
+    linear = np.einsum("nai,nab,nbi->ni", frames.axes, covariance[:, :2, :2], frames.axes)
+    variance = np.concatenate([linear, covariance[:, 2:, 2] / scene.gyration_radius**2], axis=-1)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)) * frames.speed[:, None])
