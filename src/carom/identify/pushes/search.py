@@ -216,4 +216,5 @@ def _fit(problem: PushProblem, unit: Array, seed: int) -> trust.Fit:
     losses = (every**2).sum(axis=-1).mean(axis=-1)
     # a plane smooths scatter away that the optimum does leave over
     fit = replace(fit, unit=last[0], residual=every[0], others=others, others_loss=losses)
-    return replace(fit, drifts=tuple(counts * change for change in drifts(problem, last[0])))
+    # a search that ended too early would go on by what is left over: so far the optimum may be
+    return replace(fit, drifts=(every[0], *(counts * change for change in drifts(problem, last[0]))))
