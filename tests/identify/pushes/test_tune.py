@@ -77,10 +77,3 @@ def test_wrong_use_is_refused(pushes: Recordings) -> None:
     still = replace(still, position_world=place, controls=joints)
     with pytest.raises(CaromError, match="nothing moves in these recordings"):
         tune(SCENE, replace(pushes, trajectories=(still,)))
-
-
-def test_a_search_that_ends_too_early_does_not_claim_to_know(pushes: Recordings) -> None:
-    found = tune(SCENE, pushes, parameters=tuple(TRUTH), method="random", budget=12, threads=1)
-    for name, true in TRUTH.items():
-        estimate = found.identification[name]
-        assert estimate.low <= true <= estimate.high, name
