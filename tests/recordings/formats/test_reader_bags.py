@@ -85,6 +85,20 @@ def test_transforms_are_chained_to_the_fixed_frame(tmp_path: Path) -> None:
     assert any("do not move" in words and "table" in words for words in take.left_out)
 
 
+def test_frames_with_and_without_a_slash_in_front_are_the_same(tmp_path: Path) -> None:
+    """Nodes of ROS 1 wrote '/camera', others 'camera' for it; both stand in one bag."""
+    sent = [
+        Sent("/tf_static", "tf", START, (0.0, 0.0, 1.0), parent="/world", child="/camera"),
+        *stream("/tf", "tf", parent="camera", child="/box"),
+        *stream("/seen", "pose", parent="/camera"),
+    ]
+    write_ros2(tmp_path / "bag", sent)
+    (take,) = rosbag2.read(tmp_path / "bag", OPTIONS)
+    assert {track.name for track in take.tracks} == {"box", "/seen"}
+    for track in take.tracks:
+        np.testing.assert_allclose(track.position - [0, 0, 1], MOTION.position, atol=1e-12)
+
+
 def test_a_moving_parent_is_interpolated_and_not_extrapolated(tmp_path: Path) -> None:
     """A box that lies still on a sledge: the sledge is sampled at other times, and not at the end."""
     sledge = Path3(START + np.arange(40) / 80)

@@ -55,11 +55,11 @@ class Shape:
     def read(self, values: Values, index: int | None, outer: Pose | None) -> Pose:
         """The pose in such a message; raises KeyError where a message lacks its fields."""
         stamp = stamp_of(values, self.stamp)
-        child = str(values[self.child]) if self.child else ""
+        child = _frame(values[self.child]) if self.child else ""
         return Pose(
             str(values[self.name]) if self.name else "",
             index,
-            str(values[self.parent]) if self.parent else outer.parent if outer else "",
+            _frame(values[self.parent]) if self.parent else outer.parent if outer else "",
             child,
             bool(child) and "translation.x" in self.keys[0],
             stamp if stamp is not None else outer.stamp if outer else None,
@@ -118,6 +118,11 @@ def _all_numbers(values: Values, keys: Iterable[str]) -> bool:
     return all(isinstance(values.get(key), int | float) for key in keys)
 
 
+def _frame(name: object) -> str:
+    """A frame's name as tf knows it: ROS 1 wrote some with a slash in front, and some without."""
+    return str(name).lstrip("/")
+
+
 @dataclass
 class PoseFinder:
     """Finds the poses in the messages of one channel."""
@@ -138,7 +143,7 @@ class PoseFinder:
         shape: tuple[Shape, ...] = shapes_in(listed[0])
         if not shape:
             return
-        parent = next((str(values[key]) for key in _PARENTS if isinstance(values.get(key), str)), "")
+        parent = next((_frame(values[key]) for key in _PARENTS if isinstance(values.get(key), str)), "")
         outer = Pose("", None, parent, "", False, stamp_of(values, stamp_keys(values)), ())
         for index, element in enumerate(listed[:MOST_LISTED]):
             yield shape[0].read(element, index, outer)
