@@ -10,7 +10,8 @@ import pytest
 from recorded_pushes import poses_folder, servo_folder
 from synthetic_recordings import Strike
 
-from carom.recordings import Recordings, read
+from carom.core.errors import SceneError
+from carom.recordings import Recordings, read, scene_of
 from carom.recordings.checks.pushes import check_pushes
 from carom.recordings.kind import kind_of
 from carom.recordings.pushes import push_of, pushes_in, summary_of
@@ -87,3 +88,15 @@ def test_ground_that_is_stated_at_another_height_is_named(folder: Path) -> None:
     (first, *_) = [each for each in check_pushes(sunk) if each.code == "ground-height"]
     assert first.value == pytest.approx(750, abs=2)
     assert "above the stated ground" in first.text
+
+
+def test_who_wants_strikes_is_told_that_these_are_pushes(folder: Path) -> None:
+    recordings = read(folder)
+    with pytest.raises(SceneError, match="these are pushes: carom identify and carom evaluate take them"):
+        scene_of(recordings)
+    away = tuple(
+        replace(t, position_world={**t.position_world, "tool": t.position_world["tool"] + [0.5, 0.5, 0]})
+        for t in recordings.trajectories
+    )
+    with pytest.raises(SceneError, match="most recordings do not look like pushes, see carom check"):
+        scene_of(replace(recordings, trajectories=away))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from carom.core.errors import ModelError, SceneError
+from carom.recordings.kind import kind_of
 from carom.recordings.strikes import approaches
 from carom.recordings.trajectory import Recordings
 from carom.scenes.load import scene_from_bodies
@@ -27,13 +28,17 @@ def _declared(recordings: Recordings, forward: float) -> StrikeScene:
     try:
         return scene_from_bodies(recordings.bodies, forward=forward)
     except SceneError as error:
-        roles = {body.role for body in recordings.bodies.values()}
-        hint = (
-            ""
-            if "striker" in roles or "tool" not in roles
-            else (f"; if its tool pushes: most recordings do not look like pushes, see carom check {recordings.path}")
-        )
-        raise SceneError(f"{recordings.path}: {error}{hint}") from error
+        raise SceneError(f"{recordings.path}: {error}{_if_pushed(recordings)}") from error
+
+
+def _if_pushed(recordings: Recordings) -> str:
+    """What to say to somebody whose recordings have a tool and no striker."""
+    roles = {body.role for body in recordings.bodies.values()}
+    if "striker" in roles or "tool" not in roles:
+        return ""
+    if kind_of(recordings) == "pushes":
+        return "; these are pushes: carom identify and carom evaluate take them"
+    return f"; if its tool pushes: most recordings do not look like pushes, see carom check {recordings.path}"
 
 
 def facing(strikes: Strikes) -> float:
