@@ -182,6 +182,16 @@ def test_stamps_that_begin_at_zero_have_their_unit_from_their_steps(tmp_path: Pa
     assert tum.read(file, ReadOptions(rate=20.0))[0].rate == pytest.approx(20)
 
 
+def test_places_that_no_lab_holds_are_said(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    stamps = np.array([f"{t:.6f}" for t in TIME])
+    file.write_text(rows(np.column_stack([1000 * POSITION, W_FIRST[:, [1, 2, 3, 0]]]), " ", stamps))
+    assert any("if the numbers are millimetres" in words for words in tum.read(file, OPTIONS)[0].said)
+    take = tum.read(file, ReadOptions(length_unit="mm"))[0]
+    assert not any("millimetres" in words for words in take.said)
+    is_the_motion(take)
+
+
 @pytest.mark.parametrize("separator", [" ", ","])
 @pytest.mark.parametrize("width", [12, 16])
 def test_kitti_with_the_last_row_and_with_commas(tmp_path: Path, separator: str, width: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from carom.core.errors import RecordingError
 from carom.recordings.formats.clean import ordered, rate_of, track
-from carom.recordings.formats.pose_rows import NANOSECOND, UNITS, are_unit, first_rows, rises, rows_of, unit_of
+from carom.recordings.formats.pose_rows import NANOSECOND, UNITS, are_unit, first_rows, if_far, rises, rows_of, unit_of
 from carom.recordings.formats.take import ReadOptions, Signal, Take
 from carom.recordings.formats.text_rows import LENGTHS, numbers, read_rows
 from carom.state import Array
@@ -118,7 +118,7 @@ def _read(path: Path, name: str, options: ReadOptions) -> Take:
     kept, _ = ordered(time)
     known = {"timestamp", "p_x", "p_y", "p_z", "q_w", "q_x", "q_y", "q_z"}
     signals = tuple(Signal(n, time[kept], data[kept, c]) for c, n in enumerate(names) if n not in known)
-    said += words
+    said += [*words, *if_far(made.position)]
     clock = "stamps of the rows"
     return Take(name, NAME, tracks=(made,), signals=signals, clock=clock, rate=rate_of(made.time), said=tuple(said))
 

@@ -20,6 +20,7 @@ MOST_LOOKED_AT = 200  #: rows of a file's beginning
 NEAR_ONE = 0.02  #: by which the length of a quaternion in a text file may differ from one
 SECOND, MILLISECOND, MICROSECOND, NANOSECOND = 1.0, 1e-3, 1e-6, 1e-9
 UNITS = {"s": SECOND, "ms": MILLISECOND, "us": MICROSECOND, "ns": NANOSECOND}
+TOO_FAR = 50.0  #: [m]
 SINCE_1970 = (5e8, 1e10)  #: [s] between which stamps lie that count from 1970
 SLOWEST = 2.0  #: [s] between samples: what is slower is in another unit
 
@@ -83,6 +84,14 @@ def sniffed(head: bytes) -> tuple[str, Array, list[str]] | None:
         if found is not None and found[0].shape[1] > 1:
             return separator, *found
     return None
+
+
+def if_far(place: Array) -> list[str]:
+    """A word on places [T, 3] m that no lab holds: vehicles go so far, and so do millimetres that are read as metres."""
+    far = float(np.nanmax(np.abs(place), initial=0.0))
+    return (
+        [f"positions reach {far:.4g} m: if the numbers are millimetres, say --length-unit mm"] if far > TOO_FAR else []
+    )
 
 
 def head_of(path: Path) -> bytes:

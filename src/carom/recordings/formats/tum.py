@@ -8,7 +8,7 @@ import numpy as np
 
 from carom.core.errors import RecordingError
 from carom.recordings.formats.clean import rate_of, track
-from carom.recordings.formats.pose_rows import are_unit, head_of, order_named, rises, rows_of, seconds, sniffed
+from carom.recordings.formats.pose_rows import are_unit, head_of, if_far, order_named, rises, rows_of, seconds, sniffed
 from carom.recordings.formats.take import ReadOptions, Take
 from carom.recordings.formats.text_rows import LENGTHS, numbers
 
@@ -53,7 +53,7 @@ def read(path: Path, options: ReadOptions) -> tuple[Take, ...]:
             "w, say --quaternion wxyz"
         )
     made, done = track(path.stem, time, data[:, 1:4] * LENGTHS[options.length_unit or "m"], quaternion, zero=True)
-    said += done
+    said += [*done, *if_far(made.position)]
     return (
         Take(path.stem, NAME, tracks=(made,), clock="stamps of the rows", rate=rate_of(made.time), said=tuple(said)),
     )
