@@ -87,11 +87,11 @@ def sniffed(head: bytes) -> tuple[str, Array, list[str]] | None:
 
 
 def if_far(place: Array) -> list[str]:
-    """A word on places [T, 3] m that no lab holds: vehicles go so far, and so do millimetres that are read as metres."""
+    """A word on places [T, 3] m that no lab holds: vehicles go so far, and so do millimetres read as metres."""
     far = float(np.nanmax(np.abs(place), initial=0.0))
-    return (
-        [f"positions reach {far:.4g} m: if the numbers are millimetres, say --length-unit mm"] if far > TOO_FAR else []
-    )
+    if far <= TOO_FAR:
+        return []
+    return [f"positions reach {far:.4g} m: if the numbers are millimetres, say --length-unit mm"]
 
 
 def head_of(path: Path) -> bytes:
