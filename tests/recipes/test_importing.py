@@ -179,3 +179,13 @@ def test_the_command_imports_and_checks(tmp_path, monkeypatch, capsys):
             cli.main()
         assert ended.value.code == 0, capsys.readouterr()
     assert "next: carom check lab" in capsys.readouterr().err
+
+
+def test_what_angles_are_is_not_asked_of_files_that_say_it(tmp_path):
+    from carom.recordings.formats.take import ReadOptions
+    from carom.recordings.imports.joining import ImportOptions
+
+    file = tmp_path / "a.txt"
+    file.write_text("".join(f"{0.01 * k:.2f} 0 0 1 0 0 0 1\n" for k in range(40)))
+    with pytest.raises(CaromError, match="--angles: TUM trajectory states how bodies are turned"):
+        recipes.import_files([file], tmp_path / "out", options=ImportOptions(up="z", read=ReadOptions(angles="XYZ")))

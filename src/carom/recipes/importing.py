@@ -38,6 +38,7 @@ OWN = (HEADER_NAME, "*.csv", "*.stl", "*.obj", "*.STL", "*.OBJ")  #: what an imp
 PLURAL = {"strike": "strikes", "toss": "tosses", "push": "pushes", "event": "events"}
 MOST_WORDS = 60  #: lines in the header about what was done
 FEWEST = 2  #: samples of a recording
+WITH_ANGLES = ("Vicon", "Qualisys", "plain table", "LeRobot", "HDF5")  #: formats that may not say what three angles are
 
 
 @final
@@ -126,7 +127,10 @@ def import_files(
         progress("read", number, len(files))
         takes.append(takes_of(Path(file), options))
     progress("read", len(files), len(files))
-    _all_named(options, [take for each in takes for take in each])
+    every = [take for each in takes for take in each]
+    _all_named(options, every)
+    if options.read.angles is not None and not any(take.format.startswith(WITH_ANGLES) for take in every):
+        raise CaromError(f"--angles: {every[0].format} states how bodies are turned; leave it out")
     read = parts_of_all([Path(file) for file in files], takes, options)
     joined = recordings_of(read, options)
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
