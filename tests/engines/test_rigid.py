@@ -58,6 +58,19 @@ def test_a_central_impact_without_slip_gives_back_e_of_the_speed():
     assert impulse[0, 0] == pytest.approx(0.0)
 
 
+def test_newtons_restitution_is_of_speeds_whatever_the_friction_and_a_mean_lies_between():
+    lever, velocity, mu, e = drawn()
+    inverse = inverse_of(lever)
+    given = {"friction": mu, "restitution": e}
+    poisson, between, newton = (routh_impulse(velocity, inverse, newton=share, **given) for share in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(after(velocity, inverse, newton)[:, 1], -e * np.minimum(velocity[:, 1], 0), atol=1e-12)
+    assert (np.abs(newton[:, 0]) <= mu * newton[:, 1] * (1 + 1e-12)).all()
+    assert (np.abs(newton - poisson).max(axis=1) > 1e-3 * poisson[:, 1]).mean() > 0.1
+    np.testing.assert_allclose(between[:, 1], (poisson + newton)[:, 1] / 2)
+    plain = routh_impulse(velocity, inverse, friction=0.0, restitution=e)
+    np.testing.assert_allclose(routh_impulse(velocity, inverse, friction=0.0, restitution=e, newton=1.0), plain)
+
+
 def test_much_friction_ends_in_sticking():
     velocity = np.array([[0.2, -0.8], [-0.2, -0.8]])
     inverse = inverse_of(np.array([[0.01, -0.03], [-0.01, -0.03]]))
@@ -124,7 +137,7 @@ def test_both_ends_of_a_flat_face_strike_in_turn():
     lever = np.column_stack([rng.uniform(-0.02, 0.02, 200), np.full(200, -0.04)])
     velocity = np.column_stack([rng.uniform(-0.1, 0.1, 200), rng.uniform(0.2, 1.0, 200)])
     given = {"restitution": 0.4, "friction": 0.3, "striker_mass": 2.0}
-    one = rigid_outcomes(scene, lever, velocity, face=np.full(200, 0.015), **given)
+    one = rigid_outcomes(scene, lever, velocity, face=(np.full(200, 0.015), np.full(200, -0.015)), **given)
     spin = one[:, 2] / scene.gyration_radius
     striker = velocity - scene.mass / 2.0 * one[:, :2]
     for end in (-0.015, 0.015):
@@ -134,7 +147,9 @@ def test_both_ends_of_a_flat_face_strike_in_turn():
     after_it = 0.5 * 2.0 * (striker**2).sum(axis=1) + 0.5 * scene.mass * (one**2).sum(axis=1)
     assert (after_it <= before * (1 + 1e-9)).all()
     flip = np.array([-1.0, 1.0])
-    mirrored = rigid_outcomes(scene, lever * flip, velocity * flip, face=np.full(200, -0.015), **given)
+    mirrored = rigid_outcomes(
+        scene, lever * flip, velocity * flip, face=(np.full(200, -0.015), np.full(200, 0.015)), **given
+    )
     np.testing.assert_allclose(mirrored, one * np.array([-1.0, 1.0, -1.0]), atol=1e-12)
     single = rigid_outcomes(scene, lever + np.array([0.015, 0.0]), velocity, **given)
     again = np.abs(single - one).max(axis=1) > 1e-6

@@ -222,7 +222,7 @@ def test_damaged_or_foreign_models_are_refused(base, impacts, tmp_path):
     (folder / "model.json").write_text(header.replace("carom-impact-model/2", "carom-impact-model/9"))
     with pytest.raises(ModelError, match="expected format carom-impact-model/2, got carom-impact-model/9"):
         load_model(folder)
-    (folder / "model.json").write_text(header.replace('"weighed ways"', '"mixture"'))
+    (folder / "model.json").write_text(header.replace('"weighed laws"', '"mixture"'))
     reseal(folder / "model.json")
     with pytest.raises(ModelError, match="corrected by another version of Carom"):
         load_model(folder)

@@ -9,10 +9,10 @@ import torch
 
 from carom.compare.metrics import relative_error, summary
 from carom.engines.contact_frames import contact_frames, to_world
-from carom.engines.rigid import rigid_outcomes
+from carom.engines.rigid import BLOWS, rigid_outcomes
 from carom.learn import adapt
 from carom.learn.impact.process import Process, condition, learn, points_of, told_by
-from carom.learn.impact.rigid import EDGE, RigidTeacher
+from carom.learn.impact.rigid import EDGE, LEAST_END, RigidTeacher
 from carom.learn.impact.sample import sample_strikes
 from carom.scenes.strike import Striker, builtin
 from carom.state import Impacts
@@ -20,7 +20,8 @@ from carom.state import Impacts
 HALF = 0.02  #: [m] of the face
 FLAT = replace(builtin("square"), striker=Striker(width=2 * HALF), face_angle=0.04, unknown=())
 ROUND = replace(builtin("square"), unknown=())
-GIVEN = {"striker_friction": 0.3, "restitution": 0.4, "restitution_slope": 0.0}
+YIELDS = 0.01  #: of a striker that hardly gives way
+GIVEN = {"striker_friction": 0.3, "restitution": 0.4, "restitution_slope": 0.0, "newton": 0.0, "striker_yields": YIELDS}
 
 
 def no_network(scene):
@@ -38,13 +39,18 @@ def values_of(teacher, **more):
 
 def blow(frames, end, *, once=False):
     """Scaled outcomes [N, 3] of a face whose one end (1 or -1) strikes first; `once`: and no other follows."""
-    given = {"restitution": 0.4, "friction": 0.3}
-    at_end = frames.lever + np.array([end * HALF, 0.0])
-    if once:
-        change = rigid_outcomes(FLAT, at_end, frames.velocity, **given)
-    else:
-        change = rigid_outcomes(FLAT, frames.lever, frames.velocity, face=np.full(len(frames), end * HALF), **given)
-    return change / frames.speed[:, None]
+    given = {"restitution": 0.4, "friction": 0.3, "striker_mass": FLAT.mass * (1 - YIELDS) / YIELDS}
+    return (
+        rigid_outcomes(FLAT, frames.lever, frames.velocity, face=ends(frames, end), blows=1 if once else BLOWS, **given)
+        / frames.speed[:, None]
+    )
+
+
+def ends(frames, end):
+    """Where the face lands along the side [m]: on its own end, or on the corner that it stands out over."""
+    room, _ = FLAT.outline.corners_around(frames.point)
+    both = np.clip(room[:, 0], LEAST_END, HALF), -np.clip(room[:, 1], LEAST_END, HALF)
+    return both if end > 0 else both[::-1]
 
 
 def test_the_other_end_strikes_only_if_the_striker_goes_on():
@@ -93,9 +99,10 @@ def test_ten_strikes_of_a_flat_face_predict_others():
     local = np.zeros((110, 3))
     for end in (1, -1):
         one, both = blow(frames, end, once=True), blow(frames, end)
-        other = one[:, 1] + one[:, 2] / FLAT.gyration_radius * (frames.lever[:, 0] - end * HALF)
+        near, far = ends(frames, end)
+        other = one[:, 1] + one[:, 2] / FLAT.gyration_radius * (frames.lever[:, 0] + far)
         closing = frames.velocity[:, 1] - other * frames.speed
-        late = 2 * HALF * np.abs(frames.angle) > 0.004 * closing
+        late = np.abs(near - far) * np.abs(frames.angle) > 0.004 * closing
         local = np.where((end * frames.angle > 0)[:, None], np.where(late[:, None], one, both), local)
     rng = np.random.default_rng(5)
     local *= 1 + 0.01 * rng.standard_normal((110, 1))
@@ -110,6 +117,24 @@ def test_ten_strikes_of_a_flat_face_predict_others():
     test = impacts[np.arange(10, 110)]
     error = relative_error(model.predict(test.strikes).post, test.post, FLAT.gyration_radius)
     assert summary(error)["accuracy@0.1"] >= 0.75
+
+
+def test_a_face_that_stands_out_over_a_corner_lands_on_the_corner():
+    """So it makes no difference by how much it stands out."""
+    wide = replace(FLAT, striker=Striker(width=4 * HALF))
+    frames = contact_frames(FLAT, strikes_of(FLAT, 300, seed=2))
+    room, _ = FLAT.outline.corners_around(frames.point)
+    over = (room < HALF).any(axis=1) & (np.abs(frames.angle) > 5 * EDGE)
+    onto = np.where(frames.angle > 0, room[:, 0] < HALF, room[:, 1] < HALF) & over  # the end that lands first
+    assert onto.sum() > 10
+    once = {"follow_time": 1e-6}
+    usual, wider = (
+        RigidTeacher(s).outcome(frames, values_of(RigidTeacher(s), **once).expand(300, -1)).numpy()
+        for s in (FLAT, wide)
+    )
+    np.testing.assert_allclose(wider[onto], usual[onto], atol=1e-4)
+    inside = (room > 2 * HALF).all(axis=1) & (np.abs(frames.angle) > 5 * EDGE)
+    assert (np.abs(wider - usual)[inside].max(axis=1) > 0.02).all()
 
 
 @pytest.mark.parametrize(("scene", "least", "most"), [(FLAT, 1.02, 1.08), (ROUND, 0.99, 1.01)])

@@ -21,7 +21,7 @@ from carom.learn.impact.seen import Explanation
 from carom.state import Array, Impacts, Strikes
 
 CORRECTION = "correction.safetensors"
-KIND = "weighed ways"  #: of correction that this version makes by default
+KIND = "weighed laws"  #: of correction that this version makes by default
 _STRIKES = ("target_pose", "target_velocity", "striker_pose", "striker_velocity", "posture")
 
 

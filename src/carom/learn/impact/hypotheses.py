@@ -20,8 +20,9 @@ from carom.state import Array
 
 #: Fixed for all recordings. Gains of a few per cent, more with speed and with pitch: a face that leans meets its
 #: target higher or lower, which planar teachers do not know. Nose up, its lower edge strikes. The target is kicked back
-#: on its near edge and falls forward again, so that it is seen to go faster (`lean`). Offsets go with the angle of a
-#: flat face, which decides which of its ends meets the target first.
+#: on its near edge and falls forward again, so that it is seen to go faster (`lean`). One side of a target may be
+#: springier than the next (`gain_around`). Offsets go with the angle of a flat face, which decides which of its ends
+#: meets the target first.
 SMOOTHLY = Process(
     0.02,
     members=2.0,
@@ -30,6 +31,7 @@ SMOOTHLY = Process(
     gain_pitch=0.047,
     gain_linear=0.015,
     gain_smooth=0.048,
+    gain_around=0.06,
     offset=0.014,
     offset_linear=0.012,
     offset_angle=0.03,

@@ -22,6 +22,8 @@ from carom.state import Array, Strikes
 #: logarithm of the speed, height of the striker [m], its pitch [rad]; and the change of each that may matter.
 UNITS = np.array([0.1, 0.1, 0.03, 0.05, 0.15, 0.01, 0.025])
 ANGLE, SPEED, PITCH = 2, 4, 6  #: columns that blows depend on most
+POINT = slice(0, 2)  #: columns of the contact point
+AROUND = 10.0  #: units of the contact point, so one radius of gyration, over which a side differs from the next
 FARTHEST = 3.0  #: units of pitch beyond which the expected gain hardly grows
 ALIKE = 0.1  #: distance between outcomes, as a share of the approach speed, that tells two ways apart
 LEAST = 0.01  #: chance that no way falls short of
@@ -40,6 +42,7 @@ class Process:
     gain_pitch: float = 0.0
     gain_linear: float = 0.0  #: per unit of any other column
     gain_smooth: float = 0.0
+    gain_around: float = 0.0  #: that changes from side to side, whatever else a strike is like
     offset: float = 0.0
     offset_linear: float = 0.0  #: per unit of any column but the angle
     offset_angle: float = 0.0  #: per unit of the angle of the face
@@ -134,7 +137,9 @@ def _spreads(process: Process, a: Points, b: Points) -> tuple[Array, Array]:
     apart = ((a.columns[:, None] - b.columns[None]) ** 2).sum(-1)
     smooth = np.exp(-0.5 * apart / process.length**2)
     slopes, sideways = process.slopes, process.offset_slopes
+    aside = ((a.columns[:, None, POINT] - b.columns[None, :, POINT]) ** 2).sum(-1)
     gain = process.gain**2 + (a.columns * slopes) @ (b.columns * slopes).T + process.gain_smooth**2 * smooth
+    gain = gain + process.gain_around**2 * np.exp(-0.5 * aside / AROUND**2)
     offset = process.offset**2 + (a.columns * sideways) @ (b.columns * sideways).T + process.offset_smooth**2 * smooth
     return np.asarray(gain), np.asarray(offset)
 
@@ -192,7 +197,8 @@ def condition(learned: Learned, asked: Points) -> tuple[Array, Array]:
     cross = covariance(process, asked, train)
     correction = cross @ learned.pull
     explained = solve_triangular(learned.lower, cross.T, lower=True).reshape(len(learned.pull), len(asked.mean), 3)
-    gain = process.gain**2 + ((asked.columns * process.slopes) ** 2).sum(-1) + process.gain_smooth**2
+    even = process.gain**2 + process.gain_smooth**2 + process.gain_around**2
+    gain = even + ((asked.columns * process.slopes) ** 2).sum(-1)
     offset = process.offset**2 + ((asked.columns * process.offset_slopes) ** 2).sum(-1) + process.offset_smooth**2
     prior = gain[:, None, None] * np.einsum("nc,nd->ncd", asked.mean, asked.mean)
     prior = prior + offset[:, None, None] * np.eye(3) + np.diag(noise) + asked.scatter
