@@ -269,11 +269,28 @@ def test_the_benchmark_strikes_each_setting_anew_in_each_draw(tmp_path, monkeypa
         monkeypatch.setattr(f"carom.bench.impact_accuracy.{name}", value)
     options = BENCHMARK.options(data=None, draws=2, samples=None, out=tmp_path, seed=0, threads=1)
     keys = [key for key, _ in BENCHMARK.work(options)]
-    assert [key for key in keys if "bullet" in key] == [f"{name}/{draw}" for name in BULLET_SETTINGS for draw in (0, 1)]
+    each = [f"{name}/{draw}" for name in BULLET_SETTINGS for draw in (0, 1)]
+    assert [key for key in keys if "bullet" in key] == [*each, *(f"{key}/again" for key in each)]
     first, second = (strikes_of(Case("bullet-flat"), draw, options) for draw in (0, 1))
     assert first == tmp_path / "strikes" / "bullet-flat-0"
     assert len(read(first)) == 5
     assert (first / "hit_000.csv").read_bytes() != (second / "hit_000.csv").read_bytes()
+
+
+@needs_bullet
+@pytest.mark.parametrize(("name", "most"), [("bullet-falling", 0.04), ("bullet-flat", 0.1)])
+def test_a_recorded_strike_that_is_carried_out_again_ends_alike(name, most, tmp_path):
+    """Without scatter and with little noise; of a flat face too, whose other end would send the block elsewhere."""
+    quiet = Mocap(position_noise=2e-5, angle_noise=2e-4, lost=0.0, jitter=0.0)
+    changes = {"scatter": 0.0, "facing_error": 0.02 if name == "bullet-flat" else 0.0}
+    reality = bullet_standin(replace(BULLET_SETTINGS[name], **changes), seed=1, mocap=quiet)
+    commands = commands_for(reality, 5, speed=(0.5, 0.8))
+    first = usable_impacts(read(reality.execute(commands, tmp_path / "first", seed=5)))
+    second = usable_impacts(read(reality.again(first.strikes, tmp_path / "second", seed=6)))
+    assert first.names == second.names
+    lengths = [1, 1, np.sqrt(inertia(reality.setting)[2] / reality.mass)]
+    error = np.linalg.norm((first.post - second.post) * lengths, axis=1)
+    assert (error < most * np.linalg.norm(first.post * lengths, axis=1)).all()
 
 
 def test_means_are_over_the_settings_that_were_run():

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.results import summarise
+from carom.bench.tables import DIAGNOSTIC
 from carom.compare import ABLATIONS, METHODS, SIMPLE, Lesson, compare
+from carom.compare.metrics import relative_error, summary
 from carom.core.work import Rows
 from carom.learn import BaseModel, shipped_bases
 from carom.reality import (
@@ -33,6 +36,7 @@ from carom.state import Impacts
 TRAIN, TEST = 10, 100
 SPARE = 10  #: further strikes in Bullet, in the place of those that the recordings cannot tell
 MJX_DRAWS = 1
+AGAIN = "again"  #: of strikes carried out twice: what nobody can predict from what was recorded
 SHAPE_SETTING = "nylon-low"  #: the ground and material on which the three shapes are compared
 
 
@@ -62,7 +66,10 @@ def cases() -> tuple[Case, ...]:
 
 def _work(o: Options) -> Work:
     """All cases; every draw is a new set of training and test strikes of the same reality."""
-    return [(f"{case.key}/{draw}", partial(_draw, case, draw, o)) for case in cases() for draw in range(o.draws)]
+    every = [(case, draw) for case in cases() for draw in range(o.draws)]
+    learned = [(f"{case.key}/{draw}", partial(_draw, case, draw, o)) for case, draw in every]
+    again = [(f"{case.key}/{draw}/{AGAIN}", partial(_again, case, draw, o)) for case, draw in every if not case.shape]
+    return [*learned, *again]
 
 
 def _left_out() -> str:
@@ -76,10 +83,16 @@ def _notes(o: Options) -> tuple[str, ...]:
         "bullet-...: stand-in realities in PyBullet (not MuJoCo, not a laboratory): hard and soft contacts, blocks on "
         "feet, masses off centre, light, held and flat strikers, simulated motion capture; each with its own shape."
     )
+    again = (
+        f"{DIAGNOSTIC}: ... {AGAIN}: no prediction. The reality itself carries out each test strike once more, from "
+        "what was recorded of it before contact, without its own scatter. The tracker's noise is in both. What is "
+        "short of 1 there nobody can predict."
+    )
     return (
         "Stand-in realities (not MuJoCo, not a laboratory): rigid impact with friction, restitution that depends "
         "on speed, mass off centre, scatter, compliant striker, simulated motion capture.",
         _left_out() or bullet,
+        *(() if bullet_missing() else (again,)),
         f"{TRAIN} strikes to learn from, {TEST} others to predict, {o.draws} draws; mean and standard deviation over "
         f"draws; Carom's base models are those it comes with, the paper's is made from {o.samples} simulated impacts.",
     )
@@ -123,6 +136,21 @@ def _draw(case: Case, draw: int, o: Options) -> Rows:
     if not case.shape:
         return score_rows(lesson, test, case.label, draw, methods=(*SIMPLE, "carom"))
     return score_rows(lesson, test, case.label, draw)
+
+
+def _again(case: Case, draw: int, o: Options) -> Rows:
+    """The test strikes carried out once more by the same reality, from what was recorded of them before contact."""
+    recordings = read(strikes_of(case, draw, o))
+    impacts = usable_impacts(recordings)
+    test = impacts[np.arange(TRAIN, min(TRAIN + TEST, len(impacts)))]
+    with TemporaryDirectory() as place:
+        folder = _in_bullet(case, o).again(test.strikes, Path(place) / "again", seed=o.seed + 2000 + draw)
+        second = usable_impacts(read(folder))
+    rows = [int(name.removeprefix("hit_").removesuffix(".csv")) for name in second.names]
+    k = scene_of(recordings).gyration_radius
+    found = summary(relative_error(second.post, test.post[rows], k))
+    label = f"{DIAGNOSTIC}: {case.label} {AGAIN}"
+    return [{"setting": label, "method": "reality", "metric": m, "value": v, "draw": draw} for m, v in found.items()]
 
 
 def strikes_of(case: Case, draw: int, o: Options) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
@@ -23,10 +24,11 @@ from carom.reality.bullet_settings import BulletSetting, find_bullet_setting
 from carom.reality.bullet_world import Blow, Track, World, centre_of_mass, hull_text
 from carom.reality.folder import check_new, write_strikes
 from carom.reality.mocap import Mocap, Sampled, exposures, measured
-from carom.reality.touch import Touch, check_on_outline, flat_touch, round_touch
+from carom.reality.touch import Touch, check_on_outline, flat_touch, round_touch, surface
 from carom.scenes.shapes import Body
-from carom.state import Array, StrikeCommands, rotate
+from carom.state import Array, StrikeCommands, Strikes, rotate
 
+BACK = 0.003  #: [m] from where a strike is carried out again: a recorded touch may be that late
 STEP, SLIDE_STEP = 1 / 64000, 1 / 2000  #: [s] during the blow, and afterwards
 
 
@@ -87,11 +89,19 @@ class BulletReality:
 
     def execute(self, commands: StrikeCommands, folder: str | Path, *, seed: int) -> Path:
         """Carry out the strikes and write the recordings; the same seed gives the same bytes."""
-        folder = Path(folder)
-        check_new(folder)
+        check_new(Path(folder))
+        return self._record(self.tracks(commands, seed=seed), Path(folder), seed)
+
+    def again(self, strikes: Strikes, folder: str | Path, *, seed: int) -> Path:
+        """Carry out strikes as they were recorded, without scatter, and record them: what can be known of them."""
+        check_new(Path(folder))
+        tracks = self._carry_out([self._as_recorded(strikes, row) for row in range(len(strikes))])
+        return self._record(tracks, Path(folder), seed)
+
+    def _record(self, tracks: Sequence[Track], folder: Path, seed: int) -> Path:
         com = centre_of_mass(self.setting)
         sampled: list[Sampled] = []
-        for index, track in enumerate(self.tracks(commands, seed=seed)):
+        for index, track in enumerate(tracks):
             stream = self._stream(seed, index, 1)
             times = exposures(float(track.time[track.rest]), stream, self.mocap)
             sampled.append(measured(*track.poses(times, com), stream, self.mocap))
@@ -101,13 +111,16 @@ class BulletReality:
         """What really comes of the strikes that `execute` carries out with that seed."""
         if not len(commands):
             raise CaromError("commands: expected at least one strike, got none")
+        return self._carry_out(self._blows(commands, seed))
+
+    def _carry_out(self, blows: Sequence[Blow]) -> list[Track]:
         with tempfile.TemporaryDirectory() as place, closing(_Client(self._bullet)) as client:
             hull = Path(place) / "hull.obj"
             hull.write_text(hull_text(self.shape))
             world = World(client, self.setting, hull)
             steps = {"step": self.step, "slide_step": self.slide_step}
             ends = {"longest": self.mocap.longest, "after": self.mocap.after}
-            return [world.carry_out(blow, **steps, **ends) for blow in self._blows(commands, seed)]
+            return [world.carry_out(blow, **steps, **ends) for blow in blows]
 
     def _stream(self, seed: int, index: int, purpose: int) -> np.random.Generator:
         sequence = np.random.SeedSequence([self.seed, seed], spawn_key=(index, purpose))
@@ -129,6 +142,20 @@ class BulletReality:
             grip, ground = setting.friction * row[1], setting.ground_friction * row[2]
             blows.append(Blow(pose, striker, rotate(velocity, pose[2]), e, grip, ground, self.arm))
         return blows
+
+    def _as_recorded(self, strikes: Strikes, row: int) -> Blow:
+        """A strike with the poses and the velocity that were recorded as the two touched; from `BACK` before that."""
+        setting, striker = self.setting, strikes.striker_pose[row].copy()
+        pose, velocity = strikes.target_pose[row], strikes.striker_velocity[row, :2]
+        if setting.striker.is_round:
+            _, inward = surface(self.shape, rotate(striker[:2] - pose[:2], -pose[2])[None])
+            normal = rotate(inward[0], pose[2])
+        else:  # recordings of strikes have the middle of its face
+            normal = rotate(np.array([1.0, 0.0]), striker[2])
+            striker[:2] -= setting.striker.size[0] / 2 * normal
+        striker[:2] -= BACK * velocity / np.linalg.norm(velocity)
+        e = min(setting.restitution_at(float(velocity @ normal)), 1.0)
+        return Blow(pose, striker, velocity, e, setting.friction, setting.ground_friction, self.arm)
 
     def _touch(self, points: Array, normal: Array, velocity: Array, draw: Array) -> Touch:
         striker = self.setting.striker
