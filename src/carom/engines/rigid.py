@@ -100,7 +100,7 @@ def routh_impulse(
 
 
 def _normal_end(approach: Array, meets: Array, gain_before: Array, gain_after: Array) -> Array:
-    """R that takes a normal velocity `approach` away [N]: per R it grows by `gain_before` to `meets`, then `gain_after`.
+    """R that takes a velocity `approach` away [N]: it grows by `gain_before` per R to `meets`, then `gain_after`.
 
     `gain_before` may be negative where the slip digs in; the line is then met after the slip has ended.
     """
