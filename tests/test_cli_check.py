@@ -116,3 +116,29 @@ def test_lengths_ten_percent_off_in_one_file(found):
     code, findings, _ = found(*hits(), large)
     assert (code, list(findings)) == (0, ["other-size"])
     assert findings["other-size"].startswith("hit_004.csv: ")
+
+
+@pytest.mark.parametrize("options", [["check"], ["adapt", "--out", "models"]])
+def test_json_takes_no_other_files_place(options, monkeypatch, capsys, tmp_path):
+    (hit,) = hits(1)
+    write(tmp_path, Recordings(tmp_path, hit.bodies, (hit,)))
+    kept = (tmp_path / hit.name).read_bytes()
+    monkeypatch.setattr(sys, "argv", ["carom", *options, str(tmp_path), "--json", str(tmp_path / hit.name)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert "holds something else, which would be lost; choose another name" in capsys.readouterr().err
+    assert (tmp_path / hit.name).read_bytes() == kept
+
+
+def test_json_is_written_anew(monkeypatch, tmp_path):
+    (hit,) = hits(1)
+    write(tmp_path / "lab", Recordings(tmp_path / "lab", hit.bodies, (hit,)))
+    place = tmp_path / "found.json"
+    for before in ("", '{"old": 1}'):
+        place.write_text(before)
+        monkeypatch.setattr(sys, "argv", ["carom", "check", str(tmp_path / "lab"), "--json", str(place)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+        assert "findings" in json.loads(place.read_text())

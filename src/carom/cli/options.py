@@ -163,10 +163,20 @@ def new_folder(value: Path | None) -> Path | None:
 
 
 def new_file(value: Path | None) -> Path | None:
-    """For an option that names a file to write."""
+    """For an option that names a page or a picture to write."""
+    return _new_file(value, (b"<", b"GIF"))
+
+
+def _new_file(value: Path | None, begins: tuple[bytes, ...]) -> Path | None:
+    """A file to write, which begins so; one that is there and begins otherwise is kept."""
     if value is not None and value.is_dir():
         raise typer.BadParameter(f"{value}: expected a file, or a name for a new one; that is a folder")
     _refuse_unwritable(None if value is None else value.parent)
+    if value is not None and value.is_file() and os.access(value, os.R_OK):
+        with value.open("rb") as file:
+            start = file.read(64).lstrip()
+        if start and not start.startswith(begins):
+            raise typer.BadParameter(f"{value} holds something else, which would be lost; choose another name")
     return value
 
 
@@ -193,7 +203,7 @@ def _json_file(value: str | None) -> str | None:
     if value == "-" and getattr(sys.stdout, "name", "") == os.devnull:  # `main` puts it in the place of a closed one
         raise typer.BadParameter("stdout is closed; give the name of a file")
     if value and value != "-":
-        new_file(Path(value))
+        _new_file(Path(value), (b"{", b"["))
     return value
 
 
