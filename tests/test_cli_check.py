@@ -142,3 +142,17 @@ def test_json_is_written_anew(monkeypatch, tmp_path):
             main()
         assert not end.value.code
         assert "findings" in json.loads(place.read_text())
+
+
+@pytest.mark.parametrize(
+    "command", [["scale", "toss"], ["distill", "semi-cylinder"], ["train"], ["train-graph", "data"]]
+)
+def test_what_is_made_does_not_go_among_recordings(command, monkeypatch, capsys, tmp_path):
+    (hit,) = hits(1)
+    write(tmp_path, Recordings(tmp_path, hit.bodies, (hit,)))
+    monkeypatch.setattr(sys, "argv", ["carom", *command, "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert "holds recordings; choose another folder" in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == [hit.name, "recordings.yaml"]

@@ -21,6 +21,7 @@ from carom.cli.options import (
     new_folder,
     new_place,
     one_of,
+    own_folder,
     positive,
     some_of,
 )
@@ -186,7 +187,7 @@ def suggest(
 def distill(
     scene: Annotated[str, typer.Argument(help="built-in scene, scene file (YAML), or recordings folder")],
     out: Annotated[
-        Path, typer.Option(callback=new_folder, help="folder for the base models; an interrupted run goes on there")
+        Path, typer.Option(callback=own_folder, help="folder for the base models; an interrupted run goes on there")
     ],
     samples: Annotated[int, typer.Option(callback=enough, help="simulated impacts per teacher")] = 100_000,
     teacher: Annotated[

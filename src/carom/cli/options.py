@@ -162,6 +162,13 @@ def new_folder(value: Path | None) -> Path | None:
     return value
 
 
+def own_folder(value: Path | None) -> Path | None:
+    """The same for what does not belong among recordings."""
+    if value is not None and (value / "recordings.yaml").is_file():
+        raise typer.BadParameter(f"{value} holds recordings; choose another folder")
+    return new_folder(value)
+
+
 def new_file(value: Path | None) -> Path | None:
     """For an option that names a page or a picture to write."""
     return _new_file(value, (b"<", b"GIF"))

@@ -10,7 +10,7 @@ import typer
 
 from carom import recipes
 from carom.cli.console import run
-from carom.cli.options import LARGEST_SEED, Json, On, Seed, Threads, new_file, new_folder, one_of
+from carom.cli.options import LARGEST_SEED, Json, On, Seed, Threads, new_file, one_of, own_folder
 from carom.core.errors import CaromError
 
 
@@ -74,7 +74,7 @@ def _push_realities() -> list[str]:
 
 def train(
     out: Annotated[
-        Path, typer.Option(callback=new_folder, help="folder for the policy; an interrupted training goes on there")
+        Path, typer.Option(callback=own_folder, help="folder for the policy; an interrupted training goes on there")
     ],
     scene: Annotated[
         str | None,

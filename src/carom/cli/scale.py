@@ -9,12 +9,12 @@ import typer
 
 from carom import recipes
 from carom.cli.console import run
-from carom.cli.options import Json, On, Seed, Threads, new_folder, one_of, rising
+from carom.cli.options import Json, On, Seed, Threads, one_of, own_folder, rising
 
 
 def scale(
     out: Annotated[
-        Path, typer.Option(callback=new_folder, help="folder for the trajectories; an interrupted run goes on there")
+        Path, typer.Option(callback=own_folder, help="folder for the trajectories; an interrupted run goes on there")
     ],
     scene: Annotated[
         str | None, typer.Argument(help="toss, cubes, shapes, or a recordings folder; none with --mesh")
@@ -77,7 +77,7 @@ def _presets() -> tuple[str, ...]:
 def train_graph(
     data: Annotated[list[Path], typer.Argument(help="folders that `carom scale` wrote, all at the same rate")],
     out: Annotated[
-        Path, typer.Option(callback=new_folder, help="folder for the simulator; an interrupted training goes on there")
+        Path, typer.Option(callback=own_folder, help="folder for the simulator; an interrupted training goes on there")
     ],
     preset: Annotated[
         str, typer.Option(callback=one_of("preset", _presets), help="default, or paper: the few-shot paper's network")
