@@ -12,6 +12,7 @@ import pytest
 
 import carom
 from carom import recipes
+from carom.core.errors import CaromError
 
 PACKAGES = sorted(m.name for m in pkgutil.iter_modules(carom.__path__) if m.ispkg)
 EXTRA = {"envs": "gymnasium", "train": "stable_baselines3", "recipes": "stable_baselines3"}
@@ -86,3 +87,13 @@ def test_adapting_imports_nothing_that_only_others_need():
     code = "import sys, carom.recipes.adapting; print([m for m in ('sklearn', 'pyarrow.parquet') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [("hybrid", "load_hybrid"), ("learn", "load_bases"), ("train", "load_policy")]
+)
+def test_paths_may_be_text(package, name, tmp_path):
+    load = getattr(importlib.import_module(f"carom.{package}"), name)
+    for place in (tmp_path, str(tmp_path)):
+        with pytest.raises(CaromError, match=f"{tmp_path} holds no"):
+            load(place)
