@@ -342,3 +342,21 @@ def test_a_recording_is_searched_once_for_each_setting(monkeypatch):
     assert find_impacts(other)[0].trajectory == "other.csv", "a copy does not inherit what was found"
     assert find_impacts(trajectory) is found
     assert len(searched) == 4
+
+
+@pytest.mark.parametrize("count", [6, 12, 24])
+@pytest.mark.parametrize("body", ["box", "tool"])
+def test_a_pose_that_is_frozen_at_contact_gives_no_outcome(body, count):
+    """A box that is written at its place for a tenth of a second, then sent on from where it is, had a good outcome."""
+    whole = Strike().trajectory()
+    first = int(np.searchsorted(whole.time, Strike().contact)) - 4
+    path, turn = whole.position_world[body].copy(), whole.quaternion_world[body]
+    path[first : first + count] = path[first]
+    turns = {**whole.quaternion_world}
+    if turn is not None:
+        turns[body] = turn.copy()
+        turns[body][first : first + count] = turn[first]
+    frozen = replace(whole, position_world={**whole.position_world, body: path}, quaternion_world=turns)
+    (impact,) = find_impacts(frozen)
+    assert (impact.quality, impact.reason) == ("unusable", f"the pose of '{body}' is frozen when they meet")
+    assert find_impacts(whole)[0].quality == "good"

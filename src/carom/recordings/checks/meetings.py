@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from carom.recordings.checks.dropouts import frozen_at
 from carom.recordings.checks.findings import Observation
 from carom.recordings.checks.rows import row_of
 from carom.recordings.differentiate import fit_polynomial, measured_rows
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.collisions import LONGEST_CONTACT, UNRELIABLE_TIMES
+from carom.recordings.impacts.frozen import frozen_at
 from carom.recordings.impacts.measured import Impact, planar_samples
 from carom.recordings.sampled import noise_floor, window_speed
 from carom.recordings.trajectory import Trajectory

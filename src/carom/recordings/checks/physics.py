@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from carom.recordings.checks.dropouts import is_frozen
 from carom.recordings.checks.findings import Observation, without_number
 from carom.recordings.differentiate import measured_rows
 from carom.recordings.geometry import planar_gap
+from carom.recordings.impacts.frozen import is_frozen
 from carom.recordings.impacts.ground import is_tossed
 from carom.recordings.impacts.kinks import NEAR
 from carom.recordings.impacts.measured import Impact, planar_samples

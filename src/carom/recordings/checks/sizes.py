@@ -11,6 +11,7 @@ from carom.recordings.checks.findings import Observation
 from carom.recordings.checks.scale import radius
 from carom.recordings.checks.strikes import Found
 from carom.recordings.checks.tosses import Flight, Rest
+from carom.recordings.impacts.frozen import frozen_at
 from carom.recordings.trajectory import Recordings
 from carom.state import Array
 
@@ -49,7 +50,7 @@ def _measures(recordings: Recordings, impacts: Found) -> dict[tuple[object, ...]
     found: dict[tuple[object, ...], dict[str, tuple[float, float]]] = {}
     for trajectory in recordings.trajectories:
         strike = next((i for i in impacts[trajectory.name] if i.kind == "strike" and i.striker is not None), None)
-        if strike is None or strike.striker is None:
+        if strike is None or strike.striker is None or frozen_at(trajectory, strike) is not None:
             continue
         pair = strike.target, strike.striker
         # one file may state another size of the same body: that is what is looked for, so only kinds are compared

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from carom.recordings.checks.dropouts import frozen_at
 from carom.recordings.checks.findings import Observation, without_number
 from carom.recordings.checks.rows import row_of
 from carom.recordings.geometry import planar_gap
 from carom.recordings.impacts.collisions import DRIFTING, LONGEST_CONTACT
+from carom.recordings.impacts.frozen import frozen_at
 from carom.recordings.impacts.measured import Impact, planar_samples
 from carom.recordings.impacts.quality import FAR
 from carom.recordings.sampled import WINDOW, noise_floor, top_speed, window_speed

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from carom.recordings.impacts.frozen import frozen_at
 from carom.recordings.impacts.measured import Impact, Quality
 from carom.recordings.trajectory import Trajectory
 
@@ -15,6 +16,9 @@ UNSURE = 0.1  #: relative standard error of a speed that makes it doubtful
 
 def judge_strike(trajectory: Trajectory, impact: Impact) -> Impact:
     """The same impact with its verdict."""
+    held = None if impact.striker is None else frozen_at(trajectory, impact)
+    if held is not None:  # what is read off such a pose is of no instant, and this explains all else
+        return judged(impact, [f"the pose of '{held}' is frozen when they meet"], [], [])
     wrong: list[str] = []
     doubts: list[str] = []
     post, striker = impact.post, impact.striker_pre
