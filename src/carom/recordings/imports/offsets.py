@@ -19,6 +19,13 @@ LEAST = 0.5  #: correlation that two speeds must reach
 CLEAR = 1.15  #: times the best correlation elsewhere
 APART = 0.3  #: [s] away from the best offset is elsewhere
 SLOW = 0.05  #: [m/s]; bodies that are faster count as moving, however fast
+STEP = 0.01  #: [s] between velocities of bodies of which one may push the other
+FEWEST = 20  #: samples of a motion
+SEEN = 0.8  #: of the target's motion, which the tool must be seen during
+NEAR, CLEARLY = 0.1, 2.0  #: [s] farther from the best offset velocities must differ so many times as much
+ALONG = 0.35  #: of the target's speed by which a tool that pushes it may go otherwise
+MOST_COMPARED = 300_000_000
+ALIKE = "{} and {} go alike while the one pushes the other"
 MOST_SAMPLES = 400_000
 Kind = Literal["speeds", "jolts", "moves"]
 BLURRED = 0.03  #: [s] by which an offset from jolts may be off
@@ -99,9 +106,13 @@ def _best(
         ]
         kinds: tuple[tuple[Kind, str], ...] = (
             ("jolts", "{} and {} jolt at the same instants"),
-            ("moves", "{} and {} move at the same times, which is good to 0.1 s or so"),
+            ("moves", "{} and {} move at the same times, which is good to some tenths of a second"),
         )
         for kind, words in kinds if within is None else kinds[:1]:  # clocks that are one are known better
+            if kind == "moves":
+                found = [(each, ALIKE.format(a.name, b.name)) for a, b in movers if (each := _pushed(a, b, roles))]
+            if found:
+                break
             found += [(each, words.format(a.name, b.name)) for a, b in movers if (each := _laid(a, b, within, kind))]
             if found:
                 break  # jolts are sharper
@@ -109,6 +120,46 @@ def _best(
         return None
     (seconds, score), words = max(found, key=lambda each: each[0][1])
     return seconds, score, words
+
+
+def _pushed(a: Track, b: Track, roles: Mapping[str, str]) -> tuple[float, float] | None:
+    """The offset at which a tool goes as the target does that it pushes, and how much alike; None where none shows it.
+
+    Of the target's motion most must be seen, and elsewhere the two must go clearly less alike.
+    """
+    first = roles[a.name] == "target"
+    seen, other = _velocity(a if first else b), _velocity(b if first else a)
+    if seen is None or other is None:
+        return None
+    (start, velocity), (begin, tool) = seen, other
+    moves = np.flatnonzero(np.linalg.norm(velocity, axis=-1) > SLOW)
+    lags = np.arange(-len(tool), len(velocity))
+    if len(moves) < FEWEST or len(moves) * len(lags) > MOST_COMPARED:
+        return None
+    whole = np.linalg.norm(velocity[moves], axis=-1)
+    off = np.full(len(lags), np.inf)
+    for place, lag in enumerate(lags):
+        at = moves - lag
+        inside = (at >= 0) & (at < len(tool))
+        if inside.mean() > SEEN:
+            off[place] = np.linalg.norm(tool[at[inside]] - velocity[moves[inside]], axis=-1).sum() / whole[inside].sum()
+    best = int(np.argmin(off))
+    elsewhere = off[np.abs(lags - lags[best]) * STEP > NEAR]
+    if off[best] > ALONG or CLEARLY * off[best] > elsewhere.min(initial=np.inf):
+        return None
+    seconds = float(lags[best] * STEP + start - begin)
+    return (seconds if first else -seconds), float(1 - off[best])
+
+
+def _velocity(track: Track) -> tuple[float, Array] | None:
+    """Start and velocities [T, 3] of a body, `STEP` apart."""
+    good = np.isfinite(track.position).all(axis=-1)
+    time, position = track.time[good], track.position[good]
+    if len(time) < FEWEST or time[-1] - time[0] > MOST_SAMPLES * STEP:
+        return None
+    even = np.arange(time[0], time[-1], STEP)
+    path = np.column_stack([np.interp(even, time, position[:, k]) for k in range(3)])
+    return float(even[0]) + 1.5 * STEP, (path[3:] - path[:-3]) / (3 * STEP)
 
 
 def _laid(a: Track, b: Track, within: float | None, kind: Kind) -> tuple[float, float] | None:
