@@ -177,6 +177,12 @@ def test_vicons_angles_that_nothing_shows_are_said_and_can_be_stated(tmp_path):
     assert turn_off(take_of(file, ReadOptions(angles="XYZ")), slow) < 1e-6
 
 
+def test_a_body_with_two_angles_has_no_orientation(tmp_path):
+    file = tracker_of(tmp_path / "t.csv", TURN, "vector")
+    file.write_text(file.read_text().replace("RX,RY,RZ", "RX,RY,QZ"))
+    assert take_of(file).tracks[0].quaternion is None
+
+
 def test_vicon_without_the_name_of_its_section(tmp_path):
     """As people cut them: names, labels and rows are there, the first lines are not."""
     file = files.tracker(tmp_path / "tracker.csv", rotation="quaternion")

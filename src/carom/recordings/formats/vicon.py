@@ -252,7 +252,7 @@ def _bodies(
 ) -> tuple[list[Track], list[str]]:
     chosen = [g for g in groups if {"TX", "TY", "TZ"} <= set(g.columns)]
     above = rows.cells[section.names] if section.names < section.labels else []
-    three = [g for g in chosen if "RX" in g.columns and "RW" not in g.columns]
+    three = [g for g in chosen if {"RX", "RY", "RZ"} <= set(g.columns) and "RW" not in g.columns]
     kind, told = three_angles.kind_of(asked, above, [_turning(data, g, unit) for g in three])
     tracks = []
     for name, group in zip(unique([g.name for g in chosen], "body"), chosen, strict=True):
