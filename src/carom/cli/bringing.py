@@ -73,48 +73,57 @@ def _ups() -> list[str]:
     return list(TURNS)
 
 
+ImportFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="exports of Motive, Vicon, Qualisys, C3D, TRC, bags of ROS 1 and 2, MCAP, LeRobot, HDF5, TUM, EuRoC, "
+        "KITTI, or tables; found by content",
+    ),
+]
+ImportOut = Annotated[
+    Path, typer.Option(callback=new_folder, help="folder for the recordings; an earlier import is replaced")
+]
+ImportNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        callback=_understood,
+        help="a body and its role: 'Rigid Body 1=target', 'Hammer=stick:striker'; or what it is made of: "
+        "'block:target=COLUMN,...' (columns, markers); repeat for each body",
+    ),
+]
+ImportBodies = Annotated[
+    Path | None, typer.Option(exists=True, help="shapes and masses: a file with 'bodies:', or a recordings folder")
+]
+ImportRate = Annotated[
+    float | None, typer.Option(callback=positive, help="samples per second, where stamps are missing or wrong")
+]
+ImportOffset = Annotated[
+    float | None, typer.Option(help="seconds to add to the stamps of the second file; else estimated")
+]
+ImportTypes = Annotated[
+    list[Path] | None, typer.Option(exists=True, help="of bags: definition of a message type (.msg)")
+]
+
+
 def import_files(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="exports of Motive, Vicon, Qualisys, C3D, TRC, bags of ROS 1 and 2, MCAP, LeRobot, HDF5, TUM, EuRoC, "
-            "KITTI, or tables; found by content",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option(callback=new_folder, help="folder for the recordings; an earlier import is replaced")
-    ],
-    names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            callback=_understood,
-            help="a body and its role: 'Rigid Body 1=target', 'Hammer=stick:striker'; or what it is made of: "
-            "'block:target=COLUMN,...' (columns, markers); repeat for each body",
-        ),
-    ] = None,
+    files: ImportFiles,
+    out: ImportOut,
+    names: ImportNames = None,
     up: Axis = None,
-    bodies: Annotated[
-        Path | None, typer.Option(exists=True, help="shapes and masses: a file with 'bodies:', or a recordings folder")
-    ] = None,
+    bodies: ImportBodies = None,
     cut: Kind = None,
-    rate: Annotated[
-        float | None, typer.Option(callback=positive, help="samples per second, where stamps are missing or wrong")
-    ] = None,
+    rate: ImportRate = None,
     time: Annotated[str | None, typer.Option(help="column or data set with the stamps")] = None,
     time_unit: TimeUnit = None,
     length_unit: LengthUnit = None,
     angle_unit: AngleUnit = None,
     quaternion: Order = None,
     angles: Angles = None,
-    offset: Annotated[
-        float | None, typer.Option(help="seconds to add to the stamps of the second file; else estimated")
-    ] = None,
+    offset: ImportOffset = None,
     clock: Stamps = None,
-    types: Annotated[
-        list[Path] | None, typer.Option(exists=True, help="of bags: definition of a message type (.msg)")
-    ] = None,
+    types: ImportTypes = None,
     json_file: Json = None,
 ) -> None:
     """Turn other makers' files into recordings: bodies named, z-up, on one clock, cut into events."""

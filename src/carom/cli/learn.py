@@ -85,48 +85,56 @@ def _values(fixed: list[str]) -> dict[str, float]:
     return held
 
 
+IdentifyModel = Annotated[
+    Path | None, typer.Option(help="strikes: base models of your own, for --method gradient; else the package's")
+]
+IdentifyMethod = Annotated[
+    str | None,
+    typer.Option(
+        callback=one_of("method", _methods),
+        help="strikes: gradient (default), cma, grid, mjx; free bodies: cma, least-squares; pushes: cma, "
+        "gauss-newton, random",
+    ),
+]
+IdentifyParameters = Annotated[
+    str | None,
+    typer.Option(
+        callback=some_of("parameter", _free_parameters),
+        help="free bodies, pushes: which to look for, comma-separated; table-ii: the paper's eight",
+    ),
+]
+IdentifyFixed = Annotated[
+    list[str] | None, typer.Option("--fix", callback=_held, help="free bodies, pushes: NAME=VALUE, held; repeatable")
+]
+IdentifyFit = Annotated[int | None, typer.Option(min=1, help="free bodies: recordings to fit (12); the others test it")]
+IdentifyRefineStarts = Annotated[
+    bool, typer.Option("--refine-starts", help="free bodies: fit the velocities before the first contact too")
+]
+IdentifyGraph = Annotated[
+    Path | None,
+    typer.Option(help="free bodies: graph simulator (`carom train-graph`) to try on the unseen recordings too"),
+]
+IdentifyOut = Annotated[
+    Path | None,
+    typer.Option(callback=new_place, help="write parameters.yaml and report here; free bodies, pushes: MJCF too"),
+]
+IdentifySettle = Annotated[
+    float | None,
+    typer.Option(max=10.0, callback=positive, help="strikes: seconds after first motion where outcomes are read"),
+]
+
+
 def identify(
     recordings: RecordingsArg,
-    model: Annotated[
-        Path | None, typer.Option(help="strikes: base models of your own, for --method gradient; else the package's")
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            callback=one_of("method", _methods),
-            help="strikes: gradient (default), cma, grid, mjx; free bodies: cma, least-squares; pushes: cma, "
-            "gauss-newton, random",
-        ),
-    ] = None,
-    parameters: Annotated[
-        str | None,
-        typer.Option(
-            callback=some_of("parameter", _free_parameters),
-            help="free bodies, pushes: which to look for, comma-separated; table-ii: the paper's eight",
-        ),
-    ] = None,
-    fixed: Annotated[
-        list[str] | None,
-        typer.Option("--fix", callback=_held, help="free bodies, pushes: NAME=VALUE, held; repeatable"),
-    ] = None,
-    fit: Annotated[
-        int | None, typer.Option(min=1, help="free bodies: recordings to fit (12); the others test it")
-    ] = None,
-    refine_starts: Annotated[
-        bool, typer.Option("--refine-starts", help="free bodies: fit the velocities before the first contact too")
-    ] = False,
-    graph: Annotated[
-        Path | None,
-        typer.Option(help="free bodies: graph simulator (`carom train-graph`) to try on the unseen recordings too"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(callback=new_place, help="write parameters.yaml and report here; free bodies, pushes: MJCF too"),
-    ] = None,
-    settle: Annotated[
-        float | None,
-        typer.Option(max=10.0, callback=positive, help="strikes: seconds after first motion where outcomes are read"),
-    ] = None,
+    model: IdentifyModel = None,
+    method: IdentifyMethod = None,
+    parameters: IdentifyParameters = None,
+    fixed: IdentifyFixed = None,
+    fit: IdentifyFit = None,
+    refine_starts: IdentifyRefineStarts = False,
+    graph: IdentifyGraph = None,
+    out: IdentifyOut = None,
+    settle: IdentifySettle = None,
     json_file: Json = None,
     seed: Seed = 0,
     threads: Threads = 0,

@@ -72,61 +72,71 @@ def _push_realities() -> list[str]:
     return ["simulator", *_of_policies("carom.reality.push_settings", "PUSH_SETTINGS")]
 
 
+TrainOut = Annotated[
+    Path, typer.Option(callback=own_folder, help="folder for the policy; an interrupted training goes on there")
+]
+TrainScene = Annotated[
+    str | None,
+    typer.Option(
+        callback=_pushing,
+        help="push a block instead: planar-cube, planar-t, arm-cube, arm-t, or a task file (docs/policies.md)",
+    ),
+]
+TrainStart = Annotated[
+    Path | None, typer.Option(help="of --scene: folder of an earlier policy, whose networks it begins with")
+]
+TrainParams = Annotated[
+    Path | None, typer.Option(help="of --scene: parameters.yaml or its folder; its simulator has these values")
+]
+TrainEnv = Annotated[
+    str | None,
+    typer.Option(callback=one_of("environment", _environments), help="carom/StrikeSegment-v0, or carom/StrikeRoute-v0"),
+]
+TrainRoute = Annotated[
+    str | None, typer.Option(callback=_route, help="of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)")
+]
+TrainSimulator = Annotated[
+    str | None,
+    typer.Option(callback=one_of("simulator", _engines), help="hybrid (default), hybrid-mujoco, mujoco, or mjx"),
+]
+TrainAlgo = Annotated[
+    str | None, typer.Option(callback=one_of("algorithm", _algorithms), help="sac or ppo; default: sac, of --scene ppo")
+]
+TrainSteps = Annotated[
+    int | None, typer.Option(min=1, help="transitions; default: 200000, of --preset quick 120000, of --scene as needed")
+]
+TrainPreset = Annotated[
+    str | None,
+    typer.Option(
+        callback=one_of("preset", _presets),
+        help="fast (batched, default), quick (sac: the least time), or paper (the defaults of SB3)",
+    ),
+]
+TrainLibrary = Annotated[
+    str | None,
+    typer.Option(callback=one_of("library", _libraries), help="sb3 (default), or sbx (extra; faster updates)"),
+]
+TrainSeeds = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="train from so many seeds, from --seed on, into OUT/seed-N")
+]
+
+
 def train(
-    out: Annotated[
-        Path, typer.Option(callback=own_folder, help="folder for the policy; an interrupted training goes on there")
-    ],
-    scene: Annotated[
-        str | None,
-        typer.Option(
-            callback=_pushing,
-            help="push a block instead: planar-cube, planar-t, arm-cube, arm-t, or a task file (docs/policies.md)",
-        ),
-    ] = None,
-    start: Annotated[
-        Path | None, typer.Option(help="of --scene: folder of an earlier policy, whose networks it begins with")
-    ] = None,
-    params: Annotated[
-        Path | None, typer.Option(help="of --scene: parameters.yaml or its folder; its simulator has these values")
-    ] = None,
-    env: Annotated[
-        str | None,
-        typer.Option(
-            callback=one_of("environment", _environments), help="carom/StrikeSegment-v0, or carom/StrikeRoute-v0"
-        ),
-    ] = None,
-    route: Annotated[
-        str | None, typer.Option(callback=_route, help="of carom/StrikeRoute-v0: 1, 2, 3 or a file (YAML)")
-    ] = None,
+    out: TrainOut,
+    scene: TrainScene = None,
+    start: TrainStart = None,
+    params: TrainParams = None,
+    env: TrainEnv = None,
+    route: TrainRoute = None,
     length: Annotated[float | None, typer.Option(help="of a segment [m]; 0.3 if not given")] = None,
     model: Annotated[Path | None, typer.Option(help="corrected model folder, from `carom adapt`")] = None,
-    simulator: Annotated[
-        str | None,
-        typer.Option(callback=one_of("simulator", _engines), help="hybrid (default), hybrid-mujoco, mujoco, or mjx"),
-    ] = None,
+    simulator: TrainSimulator = None,
     randomise: Annotated[bool, typer.Option("--randomise", help="over what is uncertain")] = False,
-    algo: Annotated[
-        str | None,
-        typer.Option(callback=one_of("algorithm", _algorithms), help="sac or ppo; default: sac, of --scene ppo"),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(min=1, help="transitions; default: 200000, of --preset quick 120000, of --scene as needed"),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            callback=one_of("preset", _presets),
-            help="fast (batched, default), quick (sac: the least time), or paper (the defaults of SB3)",
-        ),
-    ] = None,
-    library: Annotated[
-        str | None,
-        typer.Option(callback=one_of("library", _libraries), help="sb3 (default), or sbx (extra; faster updates)"),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="train from so many seeds, from --seed on, into OUT/seed-N")
-    ] = None,
+    algo: TrainAlgo = None,
+    steps: TrainSteps = None,
+    preset: TrainPreset = None,
+    library: TrainLibrary = None,
+    seeds: TrainSeeds = None,
     threads: Threads = 0,
     on: On = None,
     json_file: Json = None,
@@ -155,56 +165,47 @@ def train(
     engine = recipes.EngineOptions(model, simulator or "hybrid", randomise)
     training = recipes.Training(algo or "sac", steps, preset or "fast", library or "sb3", seed)
     task = recipes.TaskOptions(env or "carom/StrikeSegment-v0", route, 0.3 if length is None else length)
+    options: dict[str, Any] = {"engine": engine, "task": task, "training": training, "threads": threads}
     if seeds is not None:
         if seed + seeds - 1 > LARGEST_SEED:
             raise CaromError(f"--seeds {seeds} from --seed {seed} on: expected seeds up to {LARGEST_SEED}")
-        run(
-            json_file,
-            lambda progress: recipes.train_seeds(
-                out,
-                range(seed, seed + seeds),
-                engine=engine,
-                task=task,
-                training=training,
-                threads=threads,
-                progress=progress,
-            ),
-            on=on,
-        )
+        several = range(seed, seed + seeds)
+        run(json_file, lambda progress: recipes.train_seeds(out, several, progress=progress, **options), on=on)
         return
     if on is not None:
         raise CaromError("--on: one training is one piece of work and stays here; give --seeds for several")
-    run(
-        json_file,
-        lambda progress: recipes.train(
-            out, engine=engine, task=task, training=training, threads=threads, progress=progress
-        ),
-    )
+    run(json_file, lambda progress: recipes.train(out, progress=progress, **options))
+
+
+RolloutOn = Annotated[
+    str | None,
+    typer.Option(
+        callback=_reality,
+        help="a stand-in reality (default: nylon-low), a model folder, or module:Class; of pushes: simulator "
+        "(default), a stand-in (plain, laminate, felt, steel), or module:Class",
+    ),
+]
+RolloutScene = Annotated[
+    str | None,
+    typer.Option(callback=_pushing, help="of pushes: the task file, if the policy's scene is not a built-in one"),
+]
+RolloutRoutes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ROUTE...", callback=_route, help="1, 2, 3 or files (YAML), several at once; default: 1"),
+]
+RolloutAnimation = Annotated[
+    Path | None, typer.Option(callback=new_file, help="GIF of a trial; default: POLICY/trials.gif")
+]
 
 
 def rollout(
     policy: Annotated[Path, typer.Argument(help="policy folder, from `carom train`")],
     more_routes: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            callback=_reality,
-            help="a stand-in reality (default: nylon-low), a model folder, or module:Class; of pushes: simulator "
-            "(default), a stand-in (plain, laminate, felt, steel), or module:Class",
-        ),
-    ] = None,
-    scene: Annotated[
-        str | None,
-        typer.Option(callback=_pushing, help="of pushes: the task file, if the policy's scene is not a built-in one"),
-    ] = None,
-    routes: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ROUTE...", callback=_route, help="1, 2, 3 or files (YAML), several at once; default: 1"),
-    ] = None,
+    on: RolloutOn = None,
+    scene: RolloutScene = None,
+    routes: RolloutRoutes = None,
     trials: Annotated[int, typer.Option(min=1, help="along each route, or pushes")] = 100,
-    animation: Annotated[
-        Path | None, typer.Option(callback=new_file, help="GIF of a trial; default: POLICY/trials.gif")
-    ] = None,
+    animation: RolloutAnimation = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,

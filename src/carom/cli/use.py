@@ -24,50 +24,59 @@ def _searches() -> list[str]:
     return list(METHODS)
 
 
+PlanTarget = Annotated[
+    tuple[float, float, float], typer.Option(callback=near, help="wanted pose of the target: x [m], y [m], yaw [rad]")
+]
+PlanStart = Annotated[
+    tuple[float, float, float], typer.Option("--from", callback=near, help="pose it lies in now: [m] [m] [rad]")
+]
+PlanMethod = Annotated[
+    str, typer.Option(callback=one_of("method", _searches), help="cma, cem, or gradient (through network and slider)")
+]
+PlanSimulator = Annotated[
+    str,
+    typer.Option(
+        callback=one_of("simulator", _engines), help="hybrid, hybrid-mujoco (slides in MuJoCo), mujoco, or mjx"
+    ),
+]
+PlanRobust = Annotated[
+    bool | None,
+    typer.Option(
+        "--robust/--no-robust",
+        help="expectation over the model's uncertainty; default: where it is unsure of the plain plan",
+    ),
+]
+PlanSpeed = Annotated[
+    tuple[float, float] | None, typer.Option(callback=rising, help="of the striker, lowest and highest [m/s]")
+]
+PlanTolerance = Annotated[
+    tuple[float, float], typer.Option(callback=positive, help="within reach if off by less: [m] [rad]")
+]
+PlanExport = Annotated[
+    Path | None, typer.Option(callback=new_folder, help="folder for the robot's set-points (1 kHz CSV, JSON)")
+]
+PlanBase = Annotated[
+    tuple[float, float, float], typer.Option(callback=near, help="pose of the robot's base in the world: [m] [m] [rad]")
+]
+PlanReport = Annotated[
+    Path | None, typer.Option(callback=new_file, help="write a page with the picture of the plan here")
+]
+
+
 def plan(
     model: Annotated[Path, typer.Argument(help="corrected model folder, from `carom adapt`")],
-    target: Annotated[
-        tuple[float, float, float],
-        typer.Option(callback=near, help="wanted pose of the target: x [m], y [m], yaw [rad]"),
-    ],
-    start: Annotated[
-        tuple[float, float, float], typer.Option("--from", callback=near, help="pose it lies in now: [m] [m] [rad]")
-    ] = (0.0, 0.0, 0.0),
-    method: Annotated[
-        str,
-        typer.Option(callback=one_of("method", _searches), help="cma, cem, or gradient (through network and slider)"),
-    ] = "cma",
-    simulator: Annotated[
-        str,
-        typer.Option(
-            callback=one_of("simulator", _engines), help="hybrid, hybrid-mujoco (slides in MuJoCo), mujoco, or mjx"
-        ),
-    ] = "hybrid",
-    robust: Annotated[
-        bool | None,
-        typer.Option(
-            "--robust/--no-robust",
-            help="expectation over the model's uncertainty; default: where it is unsure of the plain plan",
-        ),
-    ] = None,
+    target: PlanTarget,
+    start: PlanStart = (0.0, 0.0, 0.0),
+    method: PlanMethod = "cma",
+    simulator: PlanSimulator = "hybrid",
+    robust: PlanRobust = None,
     any_yaw: Annotated[bool, typer.Option("--any-yaw", help="only the place is wanted; YAW is ignored")] = False,
     budget: Annotated[int | None, typer.Option(min=1, max=10_000_000, help="simulated strikes at most")] = None,
-    speed: Annotated[
-        tuple[float, float] | None, typer.Option(callback=rising, help="of the striker, lowest and highest [m/s]")
-    ] = None,
-    tolerance: Annotated[
-        tuple[float, float], typer.Option(callback=positive, help="within reach if off by less: [m] [rad]")
-    ] = (0.01, 0.1),
-    export: Annotated[
-        Path | None, typer.Option(callback=new_folder, help="folder for the robot's set-points (1 kHz CSV, JSON)")
-    ] = None,
-    base: Annotated[
-        tuple[float, float, float],
-        typer.Option(callback=near, help="pose of the robot's base in the world: [m] [m] [rad]"),
-    ] = (0.0, 0.0, 0.0),
-    report: Annotated[
-        Path | None, typer.Option(callback=new_file, help="write a page with the picture of the plan here")
-    ] = None,
+    speed: PlanSpeed = None,
+    tolerance: PlanTolerance = (0.01, 0.1),
+    export: PlanExport = None,
+    base: PlanBase = (0.0, 0.0, 0.0),
+    report: PlanReport = None,
     threads: Threads = 0,
     json_file: Json = None,
     seed: Seed = 0,
