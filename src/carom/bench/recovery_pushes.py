@@ -38,7 +38,7 @@ SETTINGS = {
     "slow": "slow stiff pushes in MuJoCo",
     "stand-in": "servo pushes on a stand-in, inexpressible effects off",
 }
-SOME = 12  #: one trial of so many is also tried by the other methods, with slow stiff pushes and on the stand-in
+SOME = 20  #: one trial of so many is also tried by the other methods, with slow stiff pushes and on the stand-in
 OTHERS: tuple[Method, ...] = ("gauss-newton", "random")
 SLOW = (0.02, 0.03)  #: [m/s] of slow set-points
 RECIPE = 2  #: of tuning: other figures are to be expected when it changes
