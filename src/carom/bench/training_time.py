@@ -16,14 +16,13 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.planning import TRAIN, hybrid_of, learned
 from carom.bench.results import Row
-from carom.core.work import Rows, fingerprint
+from carom.core.work import Rows
 from carom.engines.contract import Simulator
 from carom.envs import SegmentStarts
 from carom.envs.batch import engine_strike, make_batch
 from carom.envs.routes import ROUTES
 from carom.envs.sb3 import StrikeVecEnv
 from carom.hybrid.draws import draws_of
-from carom.hybrid.model import FOLDER, HEADER, HybridModel, load_hybrid, save_hybrid
 from carom.reality import standin
 from carom.reality.standin import StandIn
 from carom.recipes.policies import APART, DRAWS, standin_strike
@@ -123,22 +122,14 @@ class _Curve:
         return means[0], means[1]
 
 
-def _hybrid(setting: str, draw: int, o: Options) -> HybridModel:
-    """The simulator that ten strikes taught, made once for all candidates."""
-    on, shape = SETTINGS[setting]
-    folder = o.out / "training-time" / fingerprint({"seed": o.seed}) / f"{on}-{shape}-{draw}"
-    if not (folder / FOLDER / HEADER).is_file():
-        save_hybrid(folder, hybrid_of(*learned(o, shape, draw, setting=on)), made_by={"strikes": on, "draw": draw})
-    return load_hybrid(folder)
-
-
 def _piece(candidate: str, setting: str, draw: int, o: Options) -> Rows:
     """One training, its policy tried at every mark; from its end on the policy stays what it is."""
     preset, library = CANDIDATES[CHOSEN if candidate == RANDOMISED else candidate]
-    model, seed = _hybrid(setting, draw, o), o.seed + APART * draw
+    on, shape = SETTINGS[setting]
+    model, seed = hybrid_of(*learned(o, shape, draw, setting=on)), o.seed + APART * draw
     engine = model.simulator("hybrid", threads=1)
     engines = draws_of(model, DRAWS, seed=o.seed + draw, threads=1) if candidate == RANDOMISED else engine
-    curve = _Curve(engine, standin(*SETTINGS[setting], seed=o.seed + 1), seed)
+    curve = _Curve(engine, standin(on, shape, seed=o.seed + 1), seed)
     training = Training(preset.algorithm, preset=preset, library=library, seed=seed)
     whole: dict[str, float] = {}
     with TemporaryDirectory() as folder:
