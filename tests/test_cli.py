@@ -1,25 +1,16 @@
 """The command as a user types it: results, JSON, and one line with exit code 2 for every mistake."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from report_pages import good_page, next_commands
-from said import without_progress
+from typed import typed as carom
 
 from carom.reality import sample_commands, standin
 from carom.recordings import end_pose, read
 from carom.recordings.strikes import first_strike
 from carom.state import wrap_angle
-
-
-def carom(*arguments, cwd=None):
-    done = subprocess.run(
-        [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=300
-    )
-    return done.returncode, done.stdout, without_progress(done.stderr)
 
 
 @pytest.fixture(scope="module")

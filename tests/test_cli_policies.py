@@ -8,19 +8,12 @@ import sys
 from time import monotonic, sleep
 
 import pytest
-from said import without_progress
 from sealed import reseal
+from typed import typed as carom
 
 pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install carom[rl]")
 
 TRAIN = ("train", "--simulator", "mujoco", "--steps", "384", "--threads", "1")
-
-
-def carom(*arguments):
-    done = subprocess.run(
-        [sys.executable, "-m", "carom", *map(str, arguments)], capture_output=True, text=True, timeout=300
-    )
-    return done.returncode, done.stdout, without_progress(done.stderr)
 
 
 @pytest.fixture(scope="module")
