@@ -17,7 +17,7 @@ import numpy as np
 from carom.bench.benchmark import Benchmark, Options, Work
 from carom.bench.simulated_pushes import mujoco_pushes, servo_pushes, stiff_scene
 from carom.core.work import Rows
-from carom.identify.pushes import Method, tune
+from carom.identify.pushes import Method, Tuning, tune
 from carom.identify.result import CONFIDENCE, Estimate
 from carom.reality.push_settings import PushEffects, PushSetting
 from carom.reality.push_standin import PUSH_MOCAP, PushStandIn
@@ -103,7 +103,7 @@ def _trial(kind: str, trial: int, seed: int) -> Rows:
     rows: Rows = []
     for method in ("cma", *(OTHERS if kind == "MuJoCo" and trial % SOME == 0 else ())):
         start = process_time()
-        found = tune(scene, recordings, parameters=tuple(truth), method=method, seed=number, threads=1)
+        found = tune(scene, recordings, Tuning(tuple(truth), method=method), seed=number, threads=1)
         took = process_time() - start
         setting_name = SETTINGS[kind]
         rows.append({"setting": setting_name, "method": method, "metric": "seconds", "value": took})

@@ -15,7 +15,7 @@ from carom.core.errors import CaromError
 from carom.core.progress import Progress
 from carom.engines.pushing import push_simulator
 from carom.envs.pushing import Goals, PushingTask, pushing_task
-from carom.identify.pushes import tune
+from carom.identify.pushes import Tuning, tune
 from carom.identify.pushes.problem import USUAL, parameters_of
 from carom.learn.transition import fit_residual, load_residual, save_residual
 from carom.loop.config import PERSON, LoopConfig
@@ -126,11 +126,13 @@ class PushLoop(LoopTask):
         found = tune(
             self.scene,
             folders,
-            parameters=keys.parameters or LOOKED_FOR,
-            method="gauss-newton" if known and keys.method == "cma" else keys.method,
-            budget=keys.budget or (BUDGET if known is None else REFINED),
-            start=known,
-            window=WINDOW,
+            Tuning(
+                keys.parameters or LOOKED_FOR,
+                method="gauss-newton" if known and keys.method == "cma" else keys.method,
+                budget=keys.budget or (BUDGET if known is None else REFINED),
+                start=known,
+                window=WINDOW,
+            ),
             seed=now.seed,
             threads=1,
             progress=partial(progress, "find parameters"),

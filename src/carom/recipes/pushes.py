@@ -13,7 +13,7 @@ import numpy as np
 from carom.core.artefacts import atomically
 from carom.core.errors import CaromError, unknown_name
 from carom.core.progress import Progress, silent, steps_of
-from carom.identify.pushes import METHODS, Method, Tuned, guided_scene, tune
+from carom.identify.pushes import METHODS, Method, Tuned, Tuning, guided_scene, tune
 from carom.identify.result import Identification
 from carom.recipes.result import command
 from carom.recordings import Recordings
@@ -94,9 +94,8 @@ def identify_pushes(
     scene, why = scene_of_pushes(recordings)
     names = None if parameters is None else tuple(dict.fromkeys(n.strip() for n in parameters if n.strip()))
     told = steps_of(partial(progress), f"identify: {chosen}, {scene.name}")
-    tuned = tune(
-        scene, recordings, parameters=names, fixed=fixed, method=chosen, seed=seed, threads=threads, progress=told
-    )
+    tuning = Tuning(names, dict(fixed or {}), chosen)
+    tuned = tune(scene, recordings, tuning, seed=seed, threads=threads, progress=told)
     identification = tuned.identification
     noted = Identification(**{**vars(identification), "notes": (why, *identification.notes)})
     return TunedPushes(scene, Tuned(noted, tuned.draws))

@@ -12,7 +12,7 @@ from recorded_pushes import poses_folder
 from carom.core.errors import CaromError
 from carom.core.rotations import about_z
 from carom.engines.guided import GuidedSimulator
-from carom.identify.pushes import guided_scene, led_windows_of, tune
+from carom.identify.pushes import Tuning, guided_scene, led_windows_of, tune
 from carom.identify.pushes.led import smoothed
 from carom.recordings import Ground, Recordings, Trajectory, read
 from carom.recordings.kind import kind_of
@@ -60,7 +60,7 @@ def led_pushes(count: int = 6, seed: int = 0) -> Recordings:
 def test_friction_and_patch_come_back_and_the_mass_does_not_show() -> None:
     recordings = led_pushes()
     assert kind_of(recordings) == "pushes"
-    found = tune(guided_scene(recordings), recordings, budget=130, threads=1)
+    found = tune(guided_scene(recordings), recordings, Tuning(budget=130), threads=1)
     for name, true in TRUTH.items():
         estimate = found.identification[name]
         assert estimate.value == pytest.approx(true, rel=0.25), name

@@ -9,7 +9,7 @@ import pytest
 
 from carom.bench.simulated_pushes import mujoco_pushes, servo_pushes
 from carom.core.errors import CaromError
-from carom.identify.pushes import tune, windows_of
+from carom.identify.pushes import Tuning, tune, windows_of
 from carom.recordings import Recordings
 from carom.scenes.pushing import push_scene
 
@@ -24,7 +24,7 @@ def pushes() -> Recordings:
 
 def test_frictions_mass_and_delay_come_back(pushes: Recordings) -> None:
     start = {"ground_friction": 0.35, "striker_friction": 0.25, "mass_scale": 0.8, "actuator_delay": 0.02}
-    found = tune(SCENE, pushes, parameters=tuple(TRUTH), method="gauss-newton", start=start, budget=190, threads=1)
+    found = tune(SCENE, pushes, Tuning(tuple(TRUTH), method="gauss-newton", start=start, budget=190), threads=1)
     for name, true in TRUTH.items():
         estimate = found.identification[name]
         assert estimate.value == pytest.approx(true, rel=0.1), name
@@ -63,11 +63,11 @@ def test_the_control_period_is_read_off(pushes: Recordings) -> None:
 
 def test_wrong_use_is_refused(pushes: Recordings) -> None:
     with pytest.raises(CaromError, match="unknown method 'cmaes'"):
-        tune(SCENE, pushes, method="cmaes")  # type: ignore[arg-type]
+        tune(SCENE, pushes, Tuning(method="cmaes"))  # type: ignore[arg-type]
     with pytest.raises(CaromError, match=r"unknown parameter of scene 'planar-cube' 'friction'"):
-        tune(SCENE, pushes, parameters=["friction"])
+        tune(SCENE, pushes, Tuning(["friction"]))
     with pytest.raises(CaromError, match="budget: expected 3 replays of all pushes or more, got 2"):
-        tune(SCENE, pushes, parameters=["ground_friction"], budget=2)
+        tune(SCENE, pushes, Tuning(["ground_friction"], budget=2))
     bare = replace(pushes.trajectories[0], controls={})
     with pytest.raises(CaromError, match=r"push_000.csv: .* missing columns: ctrl.tool_x, ctrl.tool_y"):
         tune(SCENE, replace(pushes, trajectories=(bare,)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Literal
 
@@ -48,46 +48,49 @@ LEVELS = 7  #: places of each parameter's range at which it is asked whether the
 UNSEEN = 2e-5  #: [m] a parameter that moves nothing by more over its whole range is not seen
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What is looked for, and how."""
+
+    parameters: Sequence[str] | None = None  #: names; None: the usual ones
+    fixed: Mapping[str, float] = field(default_factory=dict)  #: held at these values
+    #: `cma` searches with CMA-ES on a few windows and goes on by Gauss-Newton steps with batched differences,
+    #: `gauss-newton` is the latter alone, `random` takes the best of an even spread. All end with a Gauss-Newton step.
+    method: Method = "cma"
+    budget: int | None = None  #: how often all pushes may be replayed
+    start: Mapping[str, float] | None = None  #: values to begin at, by name
+    window: float = WINDOW  #: what is played again at once, at most [s]
+
+
 def tune(
     scene: PushScene | GuidedScene,
     recordings: Recordings | Sequence[Recordings],
+    tuning: Tuning | None = None,
     *,
-    parameters: Sequence[str] | None = None,
-    fixed: Mapping[str, float] | None = None,
-    method: Method = "cma",
-    budget: int | None = None,
-    start: Mapping[str, float] | None = None,
-    window: float = WINDOW,
     seed: int = 0,
     threads: int = 0,
     progress: Steps | None = None,
 ) -> Tuned:
-    """Find parameters with which a scene of pushing, told the recorded set-points, moves as it was recorded to move.
-
-    `fixed` holds parameters at values. `window` is what is played again at once, at most [s]. `budget` is how often all
-    pushes may be replayed; `start` gives values to begin at, by name. `cma` searches with CMA-ES on a few windows and
-    goes on by Gauss-Newton steps with batched differences, `gauss-newton` is the latter alone, `random` takes the best
-    of an even spread. All end with a Gauss-Newton step.
-    """
-    began = perf_counter()
-    if method not in METHODS:
-        raise CaromError(f"tuning with pushes: {unknown_name('method', method, METHODS)}")
-    names = parameters or (USUAL_LED if isinstance(scene, GuidedScene) else USUAL)
-    looked_for = parameters_of(scene, [n for n in names if n not in (fixed or {})])
-    held = held_at(scene, fixed or {})
-    if budget is not None and budget < 2 * len(looked_for) + 1:
-        raise CaromError(f"budget: expected {2 * len(looked_for) + 1} replays of all pushes or more, got {budget}")
+    """Find parameters with which a scene of pushing, told the recorded set-points, moves as it was recorded to move."""
+    began, asked = perf_counter(), tuning or Tuning()
+    if asked.method not in METHODS:
+        raise CaromError(f"tuning with pushes: {unknown_name('method', asked.method, METHODS)}")
+    names = asked.parameters or (USUAL_LED if isinstance(scene, GuidedScene) else USUAL)
+    looked_for = parameters_of(scene, [n for n in names if n not in asked.fixed])
+    held, least = held_at(scene, asked.fixed), 2 * len(looked_for) + 1
+    if asked.budget is not None and asked.budget < least:
+        raise CaromError(f"budget: expected {least} replays of all pushes or more, got {asked.budget}")
     if isinstance(scene, GuidedScene):
-        windows = led_windows_of(scene, recordings, window=window)
+        windows = led_windows_of(scene, recordings, window=asked.window)
     else:
-        windows = windows_of(scene, recordings, window=window)
-    whole = PushProblem.of(scene, windows, (*looked_for, *held), held_values(fixed or {}), threads=threads)
+        windows = windows_of(scene, recordings, window=asked.window)
+    whole = PushProblem.of(scene, windows, (*looked_for, *held), held_values(asked.fixed), threads=threads)
     problem = replace(whole.giving_up(_unseen(whole)), effort=Effort())
-    first = given_values(problem.sought, start)
-    unit = _search(problem, method, budget, first, seed, progress or (lambda done, total: None))
+    first = given_values(problem.sought, asked.start)
+    unit = _search(problem, asked.method, asked.budget, first, seed, progress or (lambda done, total: None))
     problem = problem.weighed(unit)
     fit = _fit(problem, unit, seed)
-    return tuned(problem, fit, method, seed, perf_counter() - began)
+    return tuned(problem, fit, asked.method, seed, perf_counter() - began)
 
 
 def replayed(
