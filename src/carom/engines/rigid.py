@@ -15,6 +15,8 @@ keeps its direction, both agree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -32,20 +34,19 @@ def rigid_outcomes(
     restitution: ArrayLike,
     friction: ArrayLike,
     striker_mass: ArrayLike | None = None,
-    face: tuple[Array, Array] | None = None,
-    blows: int = BLOWS,
+    face: Sequence[Array] | None = None,
     newton: ArrayLike = 0.0,
 ) -> Array:
     """Change of the target's velocity (t, n, k*spin) [N, 3] [m/s] for contacts at `lever` [N, 2] from its mass centre.
 
-    `velocity` [N, 2] is the striker's against the target along t and n [m/s]. `face` [N] [m] leads along t from the
-    middle of a flat face to the end that meets the target first, and to the other. A blow of one end makes the target
-    turn towards the other, so both may strike, in turn, `blows` times at most.
+    `velocity` [N, 2] is the striker's against the target along t and n [m/s]. `face`, each [N] [m], leads along t from
+    the middle of a flat face to the end that meets the target first, and, if that follows, to the other. A blow of one
+    end makes the target turn towards the other, so both may strike, in turn.
     """
     k, m = scene.gyration_radius, scene.mass
     heavy = np.asarray(scene.striker_mass if striker_mass is None else striker_mass, dtype=np.float64)
     change, striker = np.zeros((len(lever), 3)), np.array(velocity, dtype=np.float64)
-    for blow in range(1 if face is None else blows):
+    for blow in range(1 if face is None or len(face) == 1 else BLOWS):
         arm = lever if face is None else lever + np.stack([face[blow % 2], 0 * lever[:, 1]], axis=-1)
         spin = change[:, 2] / k
         at_contact = change[:, :2] + np.stack([-spin * arm[:, 1], spin * arm[:, 0]], axis=-1)

@@ -9,7 +9,7 @@ import torch
 
 from carom.compare.metrics import relative_error, summary
 from carom.engines.contact_frames import contact_frames, to_world
-from carom.engines.rigid import BLOWS, rigid_outcomes
+from carom.engines.rigid import rigid_outcomes
 from carom.learn import adapt
 from carom.learn.impact.process import Process, condition, learn, points_of, told_by
 from carom.learn.impact.rigid import EDGE, LEAST_END, RigidTeacher
@@ -40,10 +40,8 @@ def values_of(teacher, **more):
 def blow(frames, end, *, once=False):
     """Scaled outcomes [N, 3] of a face whose one end (1 or -1) strikes first; `once`: and no other follows."""
     given = {"restitution": 0.4, "friction": 0.3, "striker_mass": FLAT.mass * (1 - YIELDS) / YIELDS}
-    return (
-        rigid_outcomes(FLAT, frames.lever, frames.velocity, face=ends(frames, end), blows=1 if once else BLOWS, **given)
-        / frames.speed[:, None]
-    )
+    face = ends(frames, end)[: 1 if once else 2]
+    return rigid_outcomes(FLAT, frames.lever, frames.velocity, face=face, **given) / frames.speed[:, None]
 
 
 def ends(frames, end):

@@ -80,7 +80,7 @@ class RigidTeacher:
         found = [(np.ones(len(lever)), strike())] if not self.scene.striker.flat else []
         for near, far in self._ends(frames, column, rows) if self.scene.striker.flat else ():
             turn = np.sign(near) * angle
-            one, both = strike(face=(near, far), blows=1), strike(face=(near, far))
+            one, both = strike(face=(near,)), strike(face=(near, far))
             other = one[:, 1] + one[:, 2] / self.scene.gyration_radius * (lever[:, 0] + far)
             closing = velocity[:, 1] - self.scene.mass / heavy * one[:, 1] - other  # of the other end
             reach = column(FOLLOW.name, FOLLOW.default) * np.maximum(closing, 0.0) / np.abs(near - far)  # [rad]
