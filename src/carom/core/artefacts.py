@@ -162,8 +162,7 @@ def read_header(
     if header[SEAL] != seal(header)[SEAL]:
         raise error(f"{path} is damaged or was edited: its content does not fit its {SEAL}; run {again} again")
     if units is not None and header.get("units") != units:
-        got = f"{header.get('units')!s:.100}"
-        raise error(f"{path}: expected units {dict(units)}, got {got}; Carom works in SI units")
+        raise error(f"{path}: expected units {dict(units)}, got {header.get('units')!r:.100}; Carom works in SI units")
     check_keys(path, schema, header, again=again, error=error)
     return header
 
