@@ -68,6 +68,7 @@ HEADERS = {
     "mesh": ("dropped", "_header.json", put("meshes", "rock", "faces", 0, value=[0, 1, 10**30]), "is damaged"),
     "corner": ("dropped", "_header.json", put("meshes", "rock", "faces", 0, value=[0, 1, 999]), "triangles between"),
     "long value": ("trajectories", "_header.json", put("format", value="x\n" * 999), "expected format carom-traj"),
+    "activation of a policy": ("policy", "policy.json", put("activation", value="re" + "x" * 10**5), "xxx...'"),
     "units": ("bases", "model.json", put("units", value="\n"), "got '\\n'; Carom works in SI units"),
     "settings": ("impacts", "_header.json", put("ranges", value="a\nb"), "holds impacts with other settings"),
     "state": ("checkpoint", "checkpoint-*/state.json", put("state", "map", "counters", value={"map": 1.5}), "damaged"),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from carom.core.artefacts import Header, read_header, versions, write_header
-from carom.core.errors import CaromError, ModelError, unknown_name
+from carom.core.errors import CaromError, ModelError, short, unknown_name
 from carom.core.tensors import load_tensors, write_tensors
 from carom.scenes.load import scene_from_dict
 from carom.scenes.strike import StrikeScene
@@ -66,7 +66,7 @@ class Policy:
         if self.algorithm not in ALGORITHMS:
             raise ModelError(f"policy: {unknown_name('algorithm', self.algorithm, ALGORITHMS)}")
         if self.activation not in ACTIVATIONS:
-            raise ModelError(f"policy: expected activation {' or '.join(ACTIVATIONS)}, got {self.activation!r}")
+            raise ModelError(f"policy: expected activation {' or '.join(ACTIVATIONS)}, got '{short(self.activation)}'")
         sizes = self.sizes
         shapes = [w.shape for w in self.weights]
         if shapes != list(zip(sizes[1:], sizes, strict=False)) or [len(b) for b in self.biases] != list(sizes[1:]):
