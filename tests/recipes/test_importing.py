@@ -14,6 +14,7 @@ from scipy.spatial.transform import Rotation
 from carom import cli, recipes
 from carom.core.errors import CaromError
 from carom.recordings import kind_of, read
+from carom.recordings.imports.joining import ImportOptions
 from carom.recordings.pushes import pushes_in
 
 RATE = 200.0
@@ -142,6 +143,33 @@ def test_a_tracked_frame_is_stated_and_stays(tmp_path):
         np.testing.assert_allclose(recording.position_world["cube"], top, atol=1e-7)
         assert recording.bodies["cube"].shape is not None
     assert "lamp" not in recording.bodies
+
+
+@pytest.mark.parametrize("drawn", ["along the file's axes", "upright"])
+def test_a_shape_stands_whatever_the_file_calls_up(tmp_path, drawn):
+    """Motive draws frames along its world's axes, y up; other systems turn the world alone."""
+    take = LongTake()
+    take.push(speed=0.08)
+    take.rest(0.5)
+    time, block, tool = take.arrays()
+    still = np.tile([1.0, 0.0, 0.0, 0.0], (len(time), 1))
+    seen = {name: seen_along("y", place, still) for name, place in {"block": block, "pusher": tool}.items()}
+    if drawn != "upright":
+        seen = {name: (place, still) for name, (place, _) in seen.items()}
+    file = table(tmp_path / "pushes.csv", time, **seen)
+    (tmp_path / "bodies.yaml").write_text(
+        "bodies:\n  block: {shape: box, size: [0.2, 0.2, 0.1], mass: 0.5}\n"
+        "  pusher: {role: tool, shape: cylinder, radius: 0.015, height: 0.1}\n"
+    )
+    options = ImportOptions(up="y")
+    result = recipes.import_files([file], tmp_path / "out", bodies=tmp_path / "bodies.yaml", options=options)
+    (recording,) = read(tmp_path / "out").trajectories
+    for name, place in {"block": block, "pusher": tool}.items():
+        np.testing.assert_allclose(recording.position_world[name], place, atol=1e-7)
+        np.testing.assert_allclose(np.abs(recording.quaternion_world[name][:, 0]), 1, atol=1e-7)
+    told = [words for words in result.about["done"] if "stands on the file's vertical" in words]
+    assert len(told) == (drawn != "upright")
+    assert ("tracked" in (tmp_path / "out" / "recordings.yaml").read_text()) == (drawn != "upright")
 
 
 def test_pushes_of_a_robot_become_a_folder_of_pushes(tmp_path):

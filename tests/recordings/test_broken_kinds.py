@@ -188,6 +188,11 @@ def tipped(t):
     return turn(path(t, "box", lambda p: p + np.outer(rise, [0, 0, 1])), "box", lambda q: multiply(over, q))
 
 
+def drawn_lying(t):
+    """The box's frame as it is drawn in a world with y up."""
+    return turn(t, "box", lambda q: multiply(q, np.array([1.0, -1.0, 0.0, 0.0]) / np.sqrt(2)))
+
+
 def struck_twice(t):
     box, tool = t.position_world["box"].copy(), t.position_world["tool"].copy()
     again = t.time > 1.2
@@ -541,6 +546,7 @@ KINDS = {
     "friction too high": (high_friction, ["target-still", "no-impact"], "'box' never moves, in 5 of 5 files"),
     "pushed": (every(pushed), [], "and drives it: a push, not a strike, in 5 of 5 files"),  # a kind of its own
     "tips over": (every(tipped), ["tips"], "column 'box.qw': 'box' leans over by 90 degrees, in 5 of 5 files"),
+    "frame lies": (every(drawn_lying), ["lies"], "the z axis of 'box' lies, 90 degrees off the vertical"),
     "table tilted": (every(lambda t: turned(t, TILTED)), ["ground-tilt"], "targets slide on a slope of 2.0 degrees"),
     "ground tilted": (
         every(lambda t: turned(t, TILTED), tosses),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -30,6 +30,7 @@ from carom.recordings.imports.bodies import (
 from carom.recordings.imports.cutting import Event, between, cut
 from carom.recordings.imports.joining import Imported, ImportOptions, Part, parts_of_all, recordings_of, takes_of
 from carom.recordings.imports.mapping import parse_map
+from carom.recordings.imports.upright import TURNS
 from carom.recordings.tracked import Tracked
 from carom.recordings.trajectory import Recordings, Trajectory
 from carom.scenes.shapes import ROLES
@@ -135,17 +136,18 @@ def import_files(
     joined = recordings_of(read, options)
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
     tracked: dict[str, Tracked] = {}
+    said_of_frames: list[str] = []
     if stated is not None:
         header, place = stated
         known = {name for each in joined for name in each.trajectory.bodies}
         header = header if bodies is not None else without_others(header, known)
-        tracked = tracked_of(header, place, known)
+        tracked, said_of_frames = _frames(header, place, known, [part for parts in read for part in parts])
         said = {name: role for name, role in roles.items() if role}
         joined = tuple(
             replace(each, trajectory=with_bodies(each.trajectory, header, place, roles=said)) for each in joined
         )
     pieces, words = _cut(joined, cutting)
-    about = _about([part for parts in read for part in parts], joined, words)
+    about = _about([part for parts in read for part in parts], joined, [*said_of_frames, *words])
     trajectories = tuple(_numbered(pieces))
     recordings = Recordings(
         folder,
@@ -158,6 +160,28 @@ def import_files(
     with locked(folder), replacing(folder, OWN) as fresh:
         write(fresh, recordings, tracked=tracked)
     return ImportResult(folder, recordings)
+
+
+def _frames(
+    header: HeaderModel, place: Path, known: Collection[str], parts: Sequence[Part]
+) -> tuple[dict[str, Tracked], list[str]]:
+    """Where the tracked frames of bodies lie in their own, and what is to be said of it.
+
+    Shapes are stated for upright bodies. A maker whose world is y-up draws the bodies' frames so, too: unless the user
+    says where such a frame is, its vertical is the shape's.
+    """
+    stated = tracked_of(header, place, known)
+    standing: dict[str, Tracked] = {}
+    for name in known:
+        seen = [part for part in parts if name in part.roles]
+        axes = {part.up.axis if name in part.standing else "z" for part in seen}
+        shaped = name in header.bodies and header.bodies[name].shape is not None
+        if shaped and name not in stated and len(axes) == 1 and axes != {"z"}:
+            standing[name] = Tracked(quaternion=TURNS[axes.pop()])
+    if not standing:
+        return stated, []
+    words = f"{', '.join(standing)}: the frame stands on the file's vertical, and so does the shape (see `tracked`)"
+    return {**standing, **stated}, [words]
 
 
 def _all_named(options: ImportOptions, takes: Sequence[Take]) -> None:

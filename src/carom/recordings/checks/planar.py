@@ -16,6 +16,7 @@ from carom.recordings.trajectory import Recordings, Trajectory
 from carom.state import Array
 
 TIPS = np.deg2rad(10.0)  #: by which a body that slides does not lean
+LIES = np.cos(np.deg2rad(45.0))  #: an axis that is further off the vertical lies
 SLOPE = np.deg2rad(1.0)  #: of a table, from where on slides are longer downhill than uphill
 SLID = 0.05  #: [m] of a slide that shows the slope of its path
 SURELY = 5.0  #: standard errors beyond which a slope is there
@@ -23,7 +24,7 @@ FEW = 3  #: slides
 
 
 def check_tipping(trajectory: Trajectory, impacts: tuple[Impact, ...]) -> Iterator[Observation]:
-    """A struck body that leans over."""
+    """A struck body that leans over, or whose frame lies."""
     for target in dict.fromkeys(i.target for i in impacts if i.kind == "strike"):
         quaternion = trajectory.quaternion_world[target]
         if quaternion is None or is_tossed(trajectory, target):
@@ -32,6 +33,18 @@ def check_tipping(trajectory: Trajectory, impacts: tuple[Impact, ...]) -> Iterat
         if len(rows) < 12:
             continue
         upward = axes(unit(quaternion[rows]))[..., 2]  # the world's z in the body's frame: the same for any yaw
+        first = upward[:5].mean(axis=0)
+        if abs(first[2]) < LIES:
+            yield Observation(
+                "warning",
+                "lies",
+                f"the z axis of '{target}' lies, {{value}} off the vertical, while the body slides on the ground",
+                trajectory.name,
+                column=f"{target}.qw",
+                value=float(np.rad2deg(np.arccos(first[2]))),
+                style="{:.0f} degrees",
+                advice="its shape is drawn as seen along that axis: say with `tracked:` how the frame lies in it",
+            )
         lean = np.arccos(np.clip(upward @ unit(upward[:5].mean(axis=0)), -1, 1))
         steady = np.minimum(np.minimum(lean[1:-1], lean[:-2]), lean[2:])  # not one odd sample
         if float(steady.max()) > TIPS:

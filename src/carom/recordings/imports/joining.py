@@ -18,7 +18,7 @@ from carom.recordings.imports.frames import brought_over
 from carom.recordings.imports.mapping import Named, chosen_bodies, roles_of, sources_of
 from carom.recordings.imports.offsets import Offset, offset_of
 from carom.recordings.imports.rigid_fit import body_of
-from carom.recordings.imports.upright import Upward, turned
+from carom.recordings.imports.upright import Upward, stands_on, turned
 from carom.recordings.imports.verticals import UnknownUpError, upward
 from carom.recordings.trajectory import Trajectory
 from carom.scenes.shapes import Body
@@ -47,6 +47,7 @@ class Part:
     tracks: tuple[Track, ...]
     roles: Mapping[str, str | None]
     up: Upward
+    standing: tuple[str, ...]  #: bodies whose frames stand on the axis that was up in the file, not on their z
     said: tuple[str, ...]
     left_out: tuple[str, ...]
 
@@ -116,11 +117,12 @@ def _part(path: Path, take: Take, options: ImportOptions, alone: bool) -> Part:
     said: list[str] = []
     chosen = chosen_bodies(path, take, options.wanted, said, alone=alone)
     up = upward(path, take, chosen, options.up)
-    tracks = []
+    tracks, standing = [], []
     for body in chosen:
         if body.track is not None:
             found = next(track for track in take.tracks if track.name == body.track)
             tracks.append(replace(turned(found, up.axis), name=body.name))
+            standing += [body.name] if stands_on(tracks[-1], up.axis) else []
             if body.name != body.track:
                 said.append(f"'{body.track}' is called {body.name} here")
         else:
@@ -138,7 +140,7 @@ def _part(path: Path, take: Take, options: ImportOptions, alone: bool) -> Part:
     left = [word.removeprefix("left out: ") for word in said if word.startswith("left out: ")]
     said = [word for word in said if not word.startswith("left out: ")]
     roles = {body.name: body.role for body in chosen if body.name not in unseen}
-    return Part(path, take, tuple(tracks), roles, up, (*take.said, *said), (*take.left_out, *left))
+    return Part(path, take, tuple(tracks), roles, up, tuple(standing), (*take.said, *said), (*take.left_out, *left))
 
 
 def _upright(take: Take, axis: str) -> Take:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from carom.core.rotations import axes as body_axes
-from carom.core.rotations import multiply
+from carom.core.rotations import multiply, to_body, to_world
 from carom.recordings.formats.take import Track
 from carom.recordings.imports.falling import DIRECTIONS, falls_along, pieces_of
 from carom.state import Array
 
-HALF = np.sqrt(0.5)
+HALF = float(np.sqrt(0.5))
 #: turns that make an axis of the file the z axis: (w, x, y, z)
 TURNS: Mapping[str, tuple[float, float, float, float]] = {
     "z": (1.0, 0.0, 0.0, 0.0),
@@ -35,6 +35,7 @@ LEVEL_SHARE = 0.05  #: of its lesser way across the plane
 ACROSS = 0.015  #: [m] that it must move both ways in its plane
 SPEED = 0.02  #: [m/s] below which a body rests
 RESTS = 0.3  #: [s] that a rest lasts
+STANDING, MOSTLY = 0.9, 0.9  #: cosine of an axis that points up, and share of the samples in which it does
 TURNED = 0.15  #: [rad] between rests, or over a motion, that show an axis
 ALONG = 0.995  #: cosine between that axis and one of the file's
 MOST_TRACKS = 60
@@ -139,6 +140,18 @@ def _rests(track: Track) -> list[np.ndarray]:
         for start, end in zip(edges[::2], edges[1::2], strict=True)
         if time[end - 1] - time[start] > RESTS
     ]
+
+
+def stands_on(track: Track, axis: str) -> bool:
+    """Whether the frame of a track, which is z-up by now, stands on the axis that was up in its file, and not on its z.
+
+    Motive and others draw a body's frame along the axes of their world. Where those are y-up, so is the body.
+    """
+    if axis == "z" or track.quaternion is None:
+        return False
+    seen = track.quaternion[np.isfinite(track.quaternion).all(axis=-1)]
+    upward = to_world(seen, to_body(np.array(TURNS[axis]), np.array([0.0, 0.0, 1.0])))[:, 2]
+    return len(seen) > 0 and float((upward > STANDING).mean()) > MOSTLY
 
 
 def turned(track: Track, axis: str) -> Track:
