@@ -9,7 +9,7 @@ import pytest
 from recorded_pushes import poses_folder
 
 from carom.core.errors import CaromError
-from carom.identify.pushes import tune
+from carom.identify.pushes import Tuning, tune
 from carom.recipes import evaluate_pushes, evaluating_pushes, refuse_for_pushes, shows_pushes
 
 
@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_half_is_learned_from_at_random_and_in_time(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluating_pushes, "tune", partial(tune, budget=60))
+    monkeypatch.setattr(evaluating_pushes, "tune", partial(tune, tuning=Tuning(budget=60)))
     found = evaluate_pushes(folder, folder, out=tmp_path / "out", threads=1)
     assert found.counts == (("at random", 2, 2), ("in time", 2, 2))
     by_name = {(s.split, s.method): s for s in found.scores}
