@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from page_labs import Labs, furnish
+from small_loops import quick_strikes
 
 from carom.cli import main
 
@@ -95,18 +96,19 @@ def test_a_page_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     names: dict[str, object] = {"__name__": "page"}
-    for kind, text in parts:
-        if kind == "python":
-            exec(compile(text, str(page), "exec"), names)  # noqa: S102 - code of our own pages
-        elif kind == "sh":
-            for command in commands(text):
-                if command.startswith("python examples/"):
-                    subprocess.run([sys.executable, *shlex.split(command)[1:]], check=True, timeout=300)
-                elif command.split()[0] not in ELSEWHERE:
-                    assert command.startswith("carom "), f"{page}: {command}: nobody would know how to run this"
-                    if not labs.again(command):
-                        run(command, capsys, monkeypatch)
-                        labs.keep(command)
+    with quick_strikes():
+        for kind, text in parts:
+            if kind == "python":
+                exec(compile(text, str(page), "exec"), names)  # noqa: S102 - code of our own pages
+            elif kind == "sh":
+                for command in commands(text):
+                    if command.startswith("python examples/"):
+                        subprocess.run([sys.executable, *shlex.split(command)[1:]], check=True, timeout=300)
+                    elif command.split()[0] not in ELSEWHERE:
+                        assert command.startswith("carom "), f"{page}: {command}: nobody would know how to run this"
+                        if not labs.again(command):
+                            run(command, capsys, monkeypatch)
+                            labs.keep(command)
 
 
 def test_what_pages_ask_of_make_is_there() -> None:

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sealed import reseal
+from small_loops import quick_strikes
+from typed import typed
 
 from carom.core.errors import ModelError
 from carom.engines.contact_frames import contact_frames
@@ -158,16 +158,13 @@ def test_adapt_needs_no_model(tmp_path: Path) -> None:
     reality.execute(sample_commands(reality.shape, 6, np.random.default_rng(0)), tmp_path / "lab", seed=1)
     assert read(tmp_path / "lab").trajectories
 
-    def carom(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "carom", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-    done = carom("adapt", tmp_path / "lab", "--out", tmp_path / "model", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["strikes"] == 6
-    done = carom("predict", tmp_path / "model", tmp_path / "lab", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)) == 6
-    done = carom("adapt", "a", "b", tmp_path / "lab", "--out", tmp_path / "other")
-    assert done.returncode == 2
-    assert "adapt takes RECORDINGS, or MODEL and RECORDINGS; got 3 folders" in done.stderr
+    with quick_strikes():
+        code, said, told = typed("adapt", tmp_path / "lab", "--out", tmp_path / "model", "--json", "-")
+    assert code == 0, told
+    assert json.loads(said)["strikes"] == 6
+    code, said, told = typed("predict", tmp_path / "model", tmp_path / "lab", "--json", "-")
+    assert code == 0, told
+    assert len(json.loads(said)) == 6
+    code, _, told = typed("adapt", "a", "b", tmp_path / "lab", "--out", tmp_path / "other")
+    assert code == 2
+    assert "adapt takes RECORDINGS, or MODEL and RECORDINGS; got 3 folders" in told
