@@ -12,11 +12,15 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 #: what `make quick` leaves out: files, folders or single tests that together take most of the suite's time
 SLOW = (
+    "bench/test_graph_bench.py",
+    "bench/test_loop_bench.py",
     "bench/test_recovery.py",
     "bench/test_recovery_strikes.py",
     "compare/test_compare.py",
     "core/test_on_ray.py",
+    "docs",
     "engines/mjx",
+    "envs/test_push.py",
     "hybrid/test_hybrid_model.py",
     "hybrid/test_hybrid_step.py",
     "identify/next/test_suggest.py",
