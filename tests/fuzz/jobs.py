@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from carom.core.errors import CaromError
-from carom.core.locks import LOCK
+from carom.core.locks import LOCK, locked
 
 TIMED = ("timing", "facts", "header_sha256")  #: keys of headers with seconds in them, and the checksum over those
 UNLIKE = ("times.jsonl", "report.html")  #: of a loop: seconds, and a page that names its own folder
@@ -32,7 +32,7 @@ def scale(out: Path) -> None:
     from carom.scale import calibration, toss
     from carom.scale import scale as scaled
 
-    with mock.patch("carom.scale.shards.SHARD", 10):
+    with mock.patch("carom.scale.shards.SHARD", 10), locked(out):  # as the command does
         scaled(toss(duration=0.1), calibration(None), out, count=60, threads=1)
 
 
