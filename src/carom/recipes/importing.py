@@ -133,7 +133,7 @@ def import_files(
     if options.read.angles is not None and not any(take.format.startswith(WITH_ANGLES) for take in every):
         raise CaromError(f"--angles: {every[0].format} states how bodies are turned; leave it out")
     read = parts_of_all([Path(file) for file in files], takes, options)
-    joined = recordings_of(read, options)
+    joined, parts = recordings_of(read, options), [part for each in read for part in each]
     roles = {each.name or each.left: each.role for each in options.wanted if each.role}
     tracked: dict[str, Tracked] = {}
     said_of_frames: list[str] = []
@@ -141,13 +141,13 @@ def import_files(
         header, place = stated
         known = {name for each in joined for name in each.trajectory.bodies}
         header = header if bodies is not None else without_others(header, known)
-        tracked, said_of_frames = _frames(header, place, known, [part for parts in read for part in parts])
+        tracked, said_of_frames = _frames(header, place, known, parts)
         said = {name: role for name, role in roles.items() if role}
         joined = tuple(
             replace(each, trajectory=with_bodies(each.trajectory, header, place, roles=said)) for each in joined
         )
     pieces, words = _cut(joined, cutting)
-    about = _about([part for parts in read for part in parts], joined, [*said_of_frames, *words])
+    about = _about(parts, joined, [*said_of_frames, *words])
     trajectories = tuple(_numbered(pieces))
     recordings = Recordings(
         folder,
